@@ -1,0 +1,320 @@
+"""DuckDB and sql/: where the tables are, how a SELECT becomes a table, and what BI tools get to see.
+
+What belongs here: opening the warehouse, loading rows that Python made, building the tables of sql/, publishing. What
+does not: what any table means (its own file says so), Dagster (assets.py).
+
+A file in sql/ is one SELECT: no parameters, no templates, no DDL. Its path names the table, its first comment says what
+one row is, the comment beside a column becomes the column's, and DuckDB's own parser says what it reads, so nothing is
+written twice. DuckDB 2.0 lets one process write a file and locks readers out meanwhile: the warehouse is private, and
+`published/` is what others open.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+import duckdb
+
+from toolsel_assets.vocabulary.problem import BadInput
+
+#: Raised by one whenever a published table loses or renames a column.
+SCHEMA_VERSION = 1
+
+#: The oldest storage format that current 1.x clients of BI tools can open.
+PUBLISHED_STORAGE = "v1.0.0"
+
+Connection = duckdb.DuckDBPyConnection
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name, DuckDB type and meaning."""
+
+    name: str
+    type: str
+    doc: str
+
+
+@dataclass(frozen=True)
+class Named:
+    """A table's place, `schema.name`, and what one row of it is."""
+
+    schema: str
+    name: str
+    doc: str
+
+    @property
+    def full_name(self) -> str:
+        """Give the name as SQL writes it."""
+        return f"{self.schema}.{self.name}"
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Give the asset key: the same two names."""
+        return self.schema, self.name
+
+
+@dataclass(frozen=True)
+class Table(Named):
+    """A table that Python fills, with its columns in order."""
+
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True)
+class SqlTable(Named):
+    """A table that a file of sql/ makes."""
+
+    select: str
+    column_docs: Mapping[str, str] = field(hash=False)
+    reads: frozenset[str]
+
+
+def columns(**docs: str) -> tuple[Column, ...]:
+    """Declare columns as `name="TYPE what it means"`."""
+    return tuple(Column(name, *text.split(" ", 1)) for name, text in docs.items())
+
+
+def shipped(checkout: str, wheel: str) -> Path:
+    """Find a file that stands at the top of a checkout and inside the package in a wheel."""
+    package = Path(__file__).parent
+    inside = package / wheel
+    return inside if inside.exists() else package.parent / checkout
+
+
+def sql_dir() -> Path:
+    """Find sql/."""
+    return shipped("sql", "_sql")
+
+
+# --- sql/ ---------------------------------------------------------------------------------------------------------
+
+
+@cache
+def sql_tables(schema: str) -> tuple[SqlTable, ...]:
+    """Read the tables of one schema from sql/, each after those that it reads."""
+    with duckdb.connect() as con:
+        add_macros(con)
+        found = {
+            table.full_name: table for table in (_sql_table(con, p) for p in sorted((sql_dir() / schema).glob("*.sql")))
+        }
+    order = TopologicalSorter({name: sorted(table.reads & found.keys()) for name, table in found.items()})
+    return tuple(found[name] for name in order.static_order())
+
+
+def add_macros(con: Connection) -> None:
+    """Define the shared arithmetic of sql/macros.sql on a connection."""
+    con.execute((sql_dir() / "macros.sql").read_text(encoding="utf-8"))
+
+
+def _sql_table(con: Connection, path: Path) -> SqlTable:
+    select = path.read_text(encoding="utf-8")
+    heading = [line.removeprefix("--").strip() for line in select.split("\n") if line.strip()]
+    n_heading = next((i for i, line in enumerate(select.split("\n")) if not line.startswith("--")), 0)
+    docs = {
+        m["name"]: m["doc"] for m in re.finditer(r"(?P<name>\w+),?[ \t]+--[ \t]*(?P<doc>.+)$", select, re.MULTILINE)
+    }
+    return SqlTable(
+        schema=path.parent.name,
+        name=path.stem,
+        select=select,
+        doc="\n".join(heading[:n_heading]),
+        column_docs=docs,
+        reads=frozenset(con.get_table_names(select, qualified=True)),
+    )
+
+
+def build(con: Connection, table: SqlTable) -> int:
+    """Make a table from its SELECT and give its number of rows."""
+    con.execute(f"create schema if not exists {table.schema}")
+    con.execute(f"create or replace table {table.full_name} as {table.select}")
+    docs = {name: table.column_docs.get(name, "") for name, _ in describe(con, table.full_name)}
+    _comment(con, table.full_name, table.doc, docs)
+    return count(con, table.full_name)
+
+
+def describe(con: Connection, name: str) -> list[tuple[str, str]]:
+    """Give the columns of a table in order as (name, type)."""
+    return [(row[0], row[1]) for row in con.execute(f"describe {name}").fetchall()]
+
+
+def count(con: Connection, name: str) -> int:
+    """Count the rows of a table."""
+    return int(con.execute(f"select count(*) from {name}").fetchall()[0][0])
+
+
+def exists(con: Connection, name: str) -> bool:
+    """Say whether the warehouse holds a table."""
+    schema, table = name.split(".")
+    found = con.execute(
+        "select 1 from duckdb_tables() where schema_name = ? and table_name = ?", [schema, table]
+    ).fetchall()
+    return bool(found)
+
+
+def rows(con: Connection, query: str, parameters: Sequence[object] = ()) -> list[dict[str, Any]]:
+    """Run a query and give its rows as dictionaries."""
+    result = con.execute(query, list(parameters))
+    names = [column[0] for column in result.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+
+def _comment(con: Connection, name: str, doc: str, column_docs: Mapping[str, str]) -> None:
+    con.execute(f"comment on table {name} is {_quoted(doc)}")
+    for column, text in column_docs.items():
+        if text:
+            con.execute(f'comment on column {name}."{column}" is {_quoted(text)}')
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+# --- rows that Python made ----------------------------------------------------------------------------------------
+
+
+class RowFile:
+    """Rows on their way to a Parquet file: written one by one, typed by DuckDB, moved into place when complete.
+
+    Memory does not depend on the number of rows. An exception leaves an earlier file as it was.
+    """
+
+    def __init__(self, path: Path, table: Table) -> None:
+        self.path, self.table = path, table
+        self._lines = path.with_name(f".{path.name}.{os.getpid()}.ndjson")
+        self._names = [column.name for column in table.columns]
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> "RowFile":
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = self._lines.open("wb")
+        return self
+
+    def write(self, row: Mapping[str, Any]) -> None:
+        """Add a row; a key that the table does not have is a defect and raises KeyError."""
+        if unknown := row.keys() - set(self._names):
+            raise KeyError(f"{self.table.full_name} has no column {', '.join(sorted(unknown))}")
+        assert self._file is not None, "a RowFile is written inside its with block"
+        # Lone surrogates, which JSON allows and UTF-8 does not, become question marks.
+        self._file.write(json.dumps(row, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n")
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        assert self._file is not None
+        self._file.close()
+        try:
+            if kind is None:
+                self._to_parquet()
+        finally:
+            self._lines.unlink(missing_ok=True)
+
+    def _to_parquet(self) -> None:
+        types = ", ".join(f"{_quoted(c.name)}: {_quoted(c.type)}" for c in self.table.columns)
+        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
+        source = (
+            f"read_json({_quoted(str(self._lines))}, format = 'newline_delimited', columns = {{{types}}}, "
+            "maximum_object_size = 268435456)"
+        )
+        with duckdb.connect() as con:
+            con.execute(
+                f"copy (select * from {source}) to {_quoted(str(temporary))} (format parquet, compression zstd)"
+            )
+        temporary.replace(self.path)
+
+
+@contextmanager
+def row_files(folder: Path, tables: Iterable[Table]) -> Iterator[dict[str, RowFile]]:
+    """Open one RowFile per table in a folder, named after the table."""
+    with ExitStack() as stack:
+        yield {t.name: stack.enter_context(RowFile(folder / f"{t.name}.parquet", t)) for t in tables}
+
+
+def load(con: Connection, table: Table, paths: Sequence[Path]) -> int:
+    """Make a table of the warehouse from Parquet files, with its comments, and give its number of rows."""
+    con.execute(f"create schema if not exists {table.schema}")
+    names = ", ".join(f'"{column.name}"' for column in table.columns)
+    if paths:
+        listed = ", ".join(_quoted(str(path)) for path in paths)
+        con.execute(f"create or replace table {table.full_name} as select {names} from read_parquet([{listed}])")
+    else:
+        typed = ", ".join(f'"{column.name}" {column.type}' for column in table.columns)
+        con.execute(f"create or replace table {table.full_name} ({typed})")
+    _comment(con, table.full_name, table.doc, {column.name: column.doc for column in table.columns})
+    return count(con, table.full_name)
+
+
+# --- opening and publishing ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def connect(path: Path, *, read_only: bool = False) -> Iterator[Connection]:
+    """Open a DuckDB file with the macros of sql/, and close it whatever happens."""
+    if read_only and not path.exists():
+        raise BadInput(str(path), "there is no warehouse yet", "toolsel run makes it")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        con = duckdb.connect(str(path), read_only=read_only)
+    except duckdb.IOException as error:
+        if "lock" not in str(error).lower():
+            raise
+        holder = re.search(r"PID \d+", str(error))
+        raise BadInput(
+            str(path),
+            f"another process has it open{f' ({holder[0]})' if holder else ''}",
+            "DuckDB lets one process write at a time; close it, and point BI tools at published/bi.duckdb instead",
+        ) from error
+    try:
+        if not read_only:
+            add_macros(con)
+        yield con
+    finally:
+        con.close()
+
+
+#: What may stand in a published column, so that every BI tool can read it.
+SCALARS = frozenset({"VARCHAR", "BIGINT", "INTEGER", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP"})
+
+
+def publish(con: Connection, names: Sequence[str], folder: Path) -> dict[str, int]:
+    """Copy tables to `bi.duckdb`, flat in `main`, and to one Parquet file each; give the rows of each.
+
+    Everything is written under temporary names and renamed when it is complete, so that a reader sees the old state or
+    the new one. A column that is no scalar raises TypeError.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = folder / f".bi.duckdb.{os.getpid()}.tmp"
+    temporary.unlink(missing_ok=True)
+    counts: dict[str, int] = {}
+    con.execute(f"attach {_quoted(str(temporary))} as bi (storage_version {_quoted(PUBLISHED_STORAGE)})")
+    try:
+        for full_name in names:
+            name = full_name.split(".")[1]
+            if bad := [f"{c} {t}" for c, t in describe(con, full_name) if t not in SCALARS]:
+                raise TypeError(f"{full_name} cannot be published: {', '.join(bad)} is not one of {sorted(SCALARS)}")
+            con.execute(f"create table bi.main.{name} as select * from {full_name}")
+            _copy_comments(con, full_name, f"bi.main.{name}")
+            parquet = folder / f".{name}.parquet.tmp"
+            con.execute(f"copy {full_name} to {_quoted(str(parquet))} (format parquet, compression zstd)")
+            parquet.replace(folder / f"{name}.parquet")
+            counts[name] = count(con, full_name)
+        con.execute(f"create table bi.main.schema_version as select {SCHEMA_VERSION}::integer as schema_version")
+        con.execute("checkpoint bi")
+    finally:
+        con.execute("detach bi")
+    temporary.replace(folder / "bi.duckdb")
+    return counts
+
+
+def _copy_comments(con: Connection, source: str, target: str) -> None:
+    schema, name = source.split(".")
+    place = "database_name = current_database() and schema_name = ? and table_name = ?"
+    doc = con.execute(f"select comment from duckdb_tables() where {place}", [schema, name]).fetchall()
+    docs = con.execute(f"select column_name, comment from duckdb_columns() where {place}", [schema, name]).fetchall()
+    _comment(con, target, (doc[0][0] if doc else None) or "", {column: text or "" for column, text in docs})

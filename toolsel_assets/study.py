@@ -1,0 +1,325 @@
+"""A study: a user's directory. Loads and validates everything in it that a person wrote, except the labels.
+
+What belongs here: study.yaml, ladders/, criteria/, catalogues/ and prompts/, as values of the vocabulary, and errors
+that name the file, the line and the key. What does not: traces (traces/), label sets (labels/), tables.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from toolsel_assets.vocabulary.criteria import AGGREGATES, Criteria
+from toolsel_assets.vocabulary.decision import BUCKETS
+from toolsel_assets.vocabulary.ladder import Ladder, Rung, Slug
+from toolsel_assets.vocabulary.problem import BadInput, known_names
+from toolsel_assets.vocabulary.tool import Catalogue, Effect, Tool
+
+Model = TypeVar("Model", bound=BaseModel)
+ArgumentRule = Literal["exact", "ignored"]
+
+
+class TraceSource(BaseModel):
+    """A source of traces. Its name begins every decision's id, so that renaming it makes other decisions of them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Slug
+    path: str = Field(description="a file or a glob, relative to the study")
+    format: str | None = Field(None, description="a module of traces/formats/; absent: recognised by content")
+    collected: date | None = Field(None, description="when the traces were collected, for traces that carry no times")
+
+
+class SampleSpec(BaseModel):
+    """How the states to label are drawn: a fixed quota per position in the run, by the order of a seeded hash."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seed: int
+    quota: dict[str, Annotated[int, Field(ge=0)]] = Field(description=f"states per bucket: {', '.join(BUCKETS)}")
+
+
+class Freshness(BaseModel):
+    """How old the newest sampled decision may be before the label set describes traffic that no longer exists."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_age_days: int = Field(365, ge=1)
+    warn_days: int = Field(180, ge=1)
+
+
+class StudySpec(BaseModel):
+    """study.yaml."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Slug
+    traces: tuple[TraceSource, ...] = Field(min_length=1)
+    catalogue: str = Field(description="the catalogue that the traced agent had, joined where a trace has none")
+    sample: SampleSpec
+    freshness: Freshness = Freshness()
+    max_unscorable_share: float = Field(0.05, ge=0, le=1, description="of decisions that ended in no scorable status")
+    max_reject_share: float = Field(0.05, ge=0, le=1, description="of trace records that could not be read")
+
+
+@dataclass(frozen=True)
+class Study:
+    """A validated study."""
+
+    folder: Path
+    spec: StudySpec
+    catalogues: dict[str, Catalogue]
+    prompts: dict[str, str]
+    rules: dict[str, dict[str, ArgumentRule]]
+    criteria: dict[str, Criteria]
+    ladders: tuple[Ladder, ...]
+
+    @property
+    def name(self) -> str:
+        """The study's name, which every published table carries."""
+        return self.spec.name
+
+    @cached_property
+    def tool_names(self) -> frozenset[str]:
+        """Every tool of every catalogue."""
+        return frozenset(name for catalogue in self.catalogues.values() for name in catalogue.names)
+
+    def catalogue(self, rung: Rung) -> Catalogue:
+        """Put a rung's catalogue together from its files."""
+        tools = tuple(tool for name in rung.catalogue for tool in self.catalogues[name].tools)
+        return Catalogue("+".join(rung.catalogue), tools)
+
+    def prompt_hash(self, rung: Rung) -> str:
+        """Hash a rung's prompt text; the hash of an absent prompt is empty."""
+        return sha256(self.prompts[rung.prompt].encode()).hexdigest()[:12] if rung.prompt else ""
+
+    def ladder(self, name: str) -> Ladder:
+        """Find a ladder by name."""
+        for ladder in self.ladders:
+            if ladder.name == name:
+                return ladder
+        raise BadInput(
+            str(self.folder / "ladders"), f"no ladder {name}", known_names(name, [x.name for x in self.ladders])
+        )
+
+    def rung(self, partition: str) -> tuple[Ladder, Rung]:
+        """Find a rung by its partition's name, `<ladder>.<rung>`."""
+        for ladder in self.ladders:
+            for rung in ladder.rungs:
+                if ladder.partition(rung) == partition:
+                    return ladder, rung
+        known = [ladder.partition(rung) for ladder in self.ladders for rung in ladder.rungs]
+        raise BadInput(str(self.folder / "ladders"), f"no rung {partition}", known_names(partition, known))
+
+    def partitions(self) -> list[str]:
+        """Name the partitions of all ladders, in order."""
+        return [ladder.partition(rung) for ladder in self.ladders for rung in ladder.rungs]
+
+
+def load_study(folder: Path) -> Study:
+    """Read a study's directory. Any mistake in it raises `BadInput`."""
+    if not (folder / "study.yaml").is_file():
+        raise BadInput(str(folder), "there is no study.yaml in it", "`toolsel init DIR` writes a study to begin with")
+    spec = read_yaml(folder / "study.yaml", StudySpec)
+    _known(folder / "study.yaml", "sample.quota", spec.sample.quota, BUCKETS)
+    catalogues = _catalogues(folder)
+    _known(folder / "study.yaml", "catalogue", [spec.catalogue], catalogues)
+    criteria = {path.stem: _criteria(path) for path in sorted((folder / "criteria").glob("*.yaml"))}
+    prompts = {path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / "prompts").glob("*.md"))}
+    ladders = tuple(
+        _ladder(path, catalogues, criteria, prompts) for path in sorted((folder / "ladders").glob("*.yaml"))
+    )
+    if not ladders:
+        raise BadInput(str(folder / "ladders"), "there is no ladder", "at least one <name>.yaml")
+    rules = _rules(folder / "catalogues" / "rules.yaml", catalogues)
+    return Study(folder, spec, catalogues, prompts, rules, criteria, ladders)
+
+
+# --- files --------------------------------------------------------------------------------------------------------
+
+
+def read_yaml(path: Path, model: type[Model], **fixed: str) -> Model:
+    """Read a YAML file as a pydantic model; `fixed` are fields that the file's place decides."""
+    text, document = _document(path)
+    if not isinstance(document, dict):
+        raise BadInput(str(path), f"found {type(document).__name__}", "a mapping of keys to values")
+    try:
+        return model.model_validate({**document, **fixed})
+    except ValidationError as error:
+        raise validation_problem(path, error, text, model) from error
+
+
+def _document(path: Path) -> tuple[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+        return text, yaml.safe_load(text)
+    except UnicodeDecodeError as error:
+        raise BadInput(str(path), f"byte {error.start} is no UTF-8 text") from error
+    except yaml.YAMLError as error:
+        raise BadInput(str(path), f"not YAML: {' '.join(str(error).split())}") from error
+
+
+def validation_problem(path: Path, error: ValidationError, text: str, model: type[BaseModel]) -> BadInput:
+    """Say what pydantic found, with the line of each key."""
+    found = []
+    for problem in error.errors():
+        location = tuple(problem["loc"])
+        key = ".".join(map(str, location)) or "the whole file"
+        line = _line(text, location)
+        if problem["type"] == "extra_forbidden":
+            what = f"unknown key {key}: {known_names(str(location[-1]), _fields(model, location[:-1]))}"
+        else:
+            what = f"{key}: {problem['msg'].removeprefix('Value error, ')}" + _shown(problem)
+        found.append(f"line {line}: {what}" if line else what)
+    return BadInput(str(path), "; ".join(found))
+
+
+def _shown(problem: Any) -> str:
+    value = problem.get("input")
+    return f", found {value!r}" if isinstance(value, str | int | float | bool) else ""
+
+
+def _fields(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
+    """List the keys that are accepted at a place, as far as the place leads through models."""
+    found: Any = model
+    for step in location:
+        if isinstance(step, str) and isinstance(found, type) and issubclass(found, BaseModel):
+            annotation = found.model_fields[step].annotation if step in found.model_fields else None
+            models = [a for a in (annotation, *getattr(annotation, "__args__", ())) if isinstance(a, type)]
+            found = next((a for a in models if issubclass(a, BaseModel)), None)
+    return list(found.model_fields) if isinstance(found, type) and issubclass(found, BaseModel) else []
+
+
+def _line(text: str, location: Sequence[int | str]) -> int | None:
+    """Find the line of a key in YAML text: the deepest part of its place that exists."""
+    node, line = yaml.compose(text), None
+    for step in location:
+        if isinstance(node, yaml.MappingNode):
+            pair = next(((k, v) for k, v in node.value if k.value == str(step)), None)
+            if pair is None:
+                return line
+            line, node = pair[0].start_mark.line + 1, pair[1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            node = node.value[step]
+            line = node.start_mark.line + 1
+    return line
+
+
+def _known(path: Path, key: str, used: Sequence[str] | dict[str, Any], known: Sequence[str] | dict[str, Any]) -> None:
+    for name in used:
+        if name not in known:
+            raise BadInput(f"{path}, {key}", f"unknown name {name!r}", known_names(name, known))
+
+
+# --- what stands in them ------------------------------------------------------------------------------------------
+
+
+def _criteria(path: Path) -> Criteria:
+    _, document = _document(path)
+    if isinstance(document, dict) and (asked := sorted(AGGREGATES & document.keys())):
+        raise BadInput(
+            f"{path}, {asked[0]}",
+            "an aggregate is no acceptance criterion",
+            "an average stays high while one tool collapses; use max_tool_drop_pp, max_pair_share, "
+            "min_weighted_change_pp or min_no_tool_rate",
+        )
+    return read_yaml(path, Criteria)
+
+
+def criteria_hash(criteria: Criteria) -> str:
+    """Hash what the criteria say, whatever the comments and the order in the file: 12 hexadecimal digits."""
+    return sha256(criteria.model_dump_json().encode()).hexdigest()[:12]
+
+
+def _ladder(
+    path: Path, catalogues: dict[str, Catalogue], criteria: dict[str, Criteria], prompts: dict[str, str]
+) -> Ladder:
+    if not re.fullmatch(r"[a-z0-9_+-]+", path.stem):
+        raise BadInput(str(path), f"{path.stem!r} cannot name a ladder", "lower-case letters, digits, _, + and -")
+    ladder = read_yaml(path, Ladder, name=path.stem)
+    _known(path, "criteria", [ladder.criteria], criteria)
+    for position, rung in enumerate(ladder.rungs):
+        _known(path, f"rungs.{position}.catalogue", rung.catalogue, catalogues)
+        _known(path, f"rungs.{position}.prompt", [rung.prompt] if rung.prompt else [], prompts)
+        names = [tool.name for name in rung.catalogue for tool in catalogues[name].tools]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise BadInput(
+                f"{path}, rungs.{position}.catalogue",
+                f"{', '.join(twice)} in more than one of {', '.join(rung.catalogue)}",
+                "a model is shown each name once; leave it out of one of the files",
+            )
+    return ladder
+
+
+def _catalogues(folder: Path) -> dict[str, Catalogue]:
+    found = {path.stem: read_catalogue(path) for path in sorted((folder / "catalogues").glob("*.json"))}
+    if not found:
+        raise BadInput(
+            str(folder / "catalogues"), "there is no catalogue", "at least one <name>.json as MCP tools/list"
+        )
+    return found
+
+
+def read_catalogue(path: Path) -> Catalogue:
+    """Read a catalogue: an MCP tools/list result, `{"tools": [{name, description, inputSchema, annotations}]}`."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise BadInput(str(path), f"not JSON: {error}") from error
+    tools = document.get("tools") if isinstance(document, dict) else document
+    if not isinstance(tools, list):
+        raise BadInput(str(path), "there is no list of tools", 'an MCP tools/list result: {"tools": [...]}')
+    found = [_tool(path, position, tool) for position, tool in enumerate(tools)]
+    names = [tool.name for tool in found]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise BadInput(f"{path}, tools", f"{', '.join(twice)} more than once", "each name once")
+    return Catalogue(path.stem, tuple(found))
+
+
+def _tool(path: Path, position: int, tool: Any) -> Tool:
+    if not isinstance(tool, dict) or not isinstance(tool.get("name"), str) or not tool["name"]:
+        raise BadInput(
+            f"{path}, tools.{position}", "a tool without a name", "name, description, inputSchema, annotations"
+        )
+    if re.search(r"[\s()|]", tool["name"]):
+        raise BadInput(f"{path}, tools.{position}", f"tool name {tool['name']!r}", "no white space, brackets or |")
+    schema = tool.get("inputSchema") or {}
+    if not isinstance(schema, dict):
+        raise BadInput(
+            f"{path}, tools.{position}.inputSchema", f"found {type(schema).__name__}", "a JSON Schema object"
+        )
+    return Tool(tool["name"], str(tool.get("description") or ""), schema, _effect(tool.get("annotations") or {}))
+
+
+def _effect(annotations: dict[str, Any]) -> Effect:
+    read_only = annotations.get("readOnlyHint")
+    if read_only is None:
+        return "unknown"
+    if read_only:
+        return "read"
+    return "destructive" if annotations.get("destructiveHint") else "write"
+
+
+def _rules(path: Path, catalogues: dict[str, Catalogue]) -> dict[str, dict[str, ArgumentRule]]:
+    if not path.exists():
+        return {}
+    _, document = _document(path)
+    if not isinstance(document, dict):
+        raise BadInput(str(path), "found no mapping", "tool: {field: exact | ignored}")
+    tools = {tool.name: tool for catalogue in catalogues.values() for tool in catalogue.tools}
+    for name, fields in document.items():
+        _known(path, "tool", [str(name)], tools)
+        if not isinstance(fields, dict):
+            raise BadInput(f"{path}, {name}", f"found {type(fields).__name__}", "field: exact | ignored")
+        for key, rule in fields.items():
+            _known(path, f"{name}, field", [str(key)], tools[name].input_schema.get("properties", {}))
+            _known(path, f"{name}.{key}", [str(rule)], ("exact", "ignored"))
+    return document
