@@ -102,7 +102,6 @@ def sql_dir() -> Path:
 def sql_tables(schema: str) -> tuple[SqlTable, ...]:
     """Read the tables of one schema from sql/, each after those that it reads."""
     with duckdb.connect() as con:
-        add_macros(con)
         found = {
             table.full_name: table for table in (_sql_table(con, p) for p in sorted((sql_dir() / schema).glob("*.sql")))
         }
@@ -128,8 +127,18 @@ def _sql_table(con: Connection, path: Path) -> SqlTable:
         select=select,
         doc="\n".join(heading[:n_heading]),
         column_docs=docs,
-        reads=frozenset(con.get_table_names(select, qualified=True)),
+        reads=frozenset(_tables_in(json.loads(con.execute("select json_serialize_sql(?)", [select]).fetchall()[0][0]))),
     )
+
+
+def _tables_in(tree: Any) -> Iterator[str]:
+    """Yield the qualified tables of a parsed statement. CTEs have no schema and are no tables."""
+    if isinstance(tree, dict):
+        if tree.get("type") == "BASE_TABLE" and tree.get("schema_name"):
+            yield f"{tree['schema_name']}.{tree['table_name']}"
+        yield from (name for value in tree.values() for name in _tables_in(value))
+    elif isinstance(tree, list):
+        yield from (name for value in tree for name in _tables_in(value))
 
 
 def build(con: Connection, table: SqlTable) -> int:

@@ -5,8 +5,9 @@ What belongs here: ids, positions, prior actions, the accounting of files and re
 """
 
 import json
+import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import md5, sha256
 from pathlib import Path
@@ -19,6 +20,8 @@ from toolsel_assets.vocabulary.action import NO_TOOL, action_text, calls_to_json
 from toolsel_assets.vocabulary.decision import SCORABLE, Status
 
 Row = dict[str, Any]
+
+PROGRESS = logging.getLogger("toolsel.traces")
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,9 @@ class TraceFile:
 
 @dataclass(frozen=True)
 class Joined:
-    """The catalogue that is joined to decisions whose trace has none."""
+    """What the study adds to every decision: its name, the catalogue where a trace has none, the sampling seed."""
 
+    study: str
     catalogue_hash: str
     sample_seed: int
 
@@ -57,14 +61,14 @@ class Ingest:
 
     write: Sink
     joined: Joined
-    progress: Callable[[str], None] = lambda line: None
     _seen: set[str] = field(default_factory=set)
 
     def read(self, files: Iterable[TraceFile]) -> None:
         """Read files one after the other."""
         for file in sorted(files, key=lambda f: (f.source, f.shown_as)):
-            self.progress(f"reading {file.shown_as}")
-            self.write("ingest_files", self._read_file(file))
+            counts = self._read_file(file)
+            self.write("ingest_files", counts)
+            PROGRESS.info("%s: %d decisions, %d rejects", file.shown_as, counts["n_decisions"], counts["n_rejects"])
 
     def _read_file(self, file: TraceFile) -> Row:
         counts: Counter[str] = Counter()
@@ -78,6 +82,7 @@ class Ingest:
                 self.write(
                     "ingest_rejects",
                     {
+                        "study": self.joined.study,
                         "source": file.source,
                         "source_file": file.shown_as,
                         "position": record.position,
@@ -96,6 +101,7 @@ class Ingest:
                 self.write("messages", message_row(f"{file.source}:{run.run_id}", position, message))
         names = ("n_records", "n_runs", "n_rejects", "n_decisions", "n_no_tool", "n_unscorable")
         return {
+            "study": self.joined.study,
             "source": file.source,
             "source_file": file.shown_as,
             "source_format": format_name or "unknown",
@@ -136,6 +142,7 @@ def decision_rows(run: Run, file: TraceFile, format_name: str, joined: Joined) -
     for step, turn in enumerate(run.turns):
         decision_id = f"{file.source}:{run.run_id}:{step}"
         yield {
+            "study": joined.study,
             "decision_id": decision_id,
             "source": file.source,
             "run_id": f"{file.source}:{run.run_id}",
@@ -158,6 +165,11 @@ def decision_rows(run: Run, file: TraceFile, format_name: str, joined: Joined) -
             "status": str(turn.status),
             "status_detail": turn.detail,
             "stop_reason": turn.stop_reason,
+            "input_tokens": turn.input_tokens,
+            "cache_read_tokens": turn.cache_read_tokens,
+            "cache_write_tokens": turn.cache_write_tokens,
+            "output_tokens": turn.output_tokens,
+            "latency_ms": turn.latency_ms,
             "context_complete": True,
             "source_format": format_name,
             "source_file": file.shown_as,

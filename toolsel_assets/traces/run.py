@@ -46,6 +46,11 @@ class Turn:
     stop_reason: str | None = None
     model_requested: str | None = None
     model_served: str | None = None
+    input_tokens: int | None = None  # cache included
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    output_tokens: int | None = None
+    latency_ms: float | None = None
     detail: str | None = None  # why it is malformed, when it is
 
 

@@ -104,9 +104,10 @@ class LabelRow(BaseModel):
     def can_be_served_by(self, tools: frozenset[str]) -> bool:
         """Whether a catalogue holds what this request needs.
 
-        An existing request needs one acceptable action. A request written for a new capability needs one of the new
-        tools that it names, acceptable or forbidden: on an earlier rung its "no tool" would be right by accident.
+        An existing request needs one acceptable action. A request written for a new capability needs every tool that it
+        accepts, or one of those it forbids where it accepts no tool: on a rung without the new tools its "no tool"
+        would be right by accident.
         """
         if self.slice == "existing":
             return self.allows_no_tool or bool(tools & set(self.valid_tools))
-        return bool(tools & (set(self.valid_tools) or set(self.forbidden_actions)))
+        return set(self.valid_tools) <= tools and bool(tools & {*self.valid_tools, *self.forbidden_actions})

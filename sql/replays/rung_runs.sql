@@ -1,0 +1,18 @@
+-- One row per rung: its choices counted against what they must be (requests x seeds x draws), and how many of them can be
+-- scored. Statuses other than called and stopped are outside every rate; they are counted here.
+select
+    study, ladder, rung, rung_order, label_set_version, catalogue_hash,
+    coalesce(string_agg(distinct model_served, '|' order by model_served), '') as model_served, -- models that answered
+    min(chosen_at)::date as run_date,                                       -- day of the first choice, UTC
+    min(chosen_at) as first_chosen_at,                                      -- when the first choice was obtained, UTC
+    max(n_requests * n_seeds * n_draws) as n_expected,                      -- choices that a complete rung has
+    count(request_id) as n_choices,                                         -- choices that there are
+    count(distinct (request_id, seed, draw)) as n_distinct,                 -- of these, different ones
+    count(*) filter (where status in ('called', 'stopped')) as n_scorable,  -- choices that can be scored
+    count(*) filter (where status = 'not_served') as n_not_served,          -- the catalogue lacks what the request needs
+    count(*) filter (where status not in ('called', 'stopped', 'not_served')) as n_undecided -- no scorable answer came
+from (select study, ladder, rung, rung_order, label_set_version, catalogue_hash, n_requests, n_seeds, n_draws
+      from replays.rungs) as rungs
+left join (select ladder, rung, seed, draw, request_id, status, model_served, chosen_at from replays.choices) as choices
+    using (ladder, rung)
+group by all

@@ -1,0 +1,16 @@
+-- One row per (ladder, rung, slice, expected): the rate of each labelled tool, no tool included. A percentage on 24 requests
+-- is an exact fraction in disguise: read n_correct of n. Wide intervals mean that small movements cannot be read here.
+select
+    study, ladder, rung, rung_order, label_set_version, catalogue_hash, model_served, run_date, slice, expected,
+    count(distinct request_id) as n_requests,                           -- requests that expect the tool
+    count(*) as n,                                                      -- scored rows
+    count(*) filter (where correct) as n_correct,                       -- rows whose choice is acceptable by name
+    rate(n_correct, n) as rate,                                         -- n_correct / n
+    pct(n_correct, n) as rate_pct,                                      -- the same in percent, half up
+    effective_n(n_requests, n::double / n_requests, any_value(rho)) as effective_n, -- trials, not counted as independent
+    wilson_low(rate, effective_n) as low,                               -- 95 % Wilson interval on effective_n
+    wilson_high(rate, effective_n) as high                              -- 95 % Wilson interval on effective_n
+from scores.scored_rows
+join reports.request_correlation using (ladder, rung, slice)
+group by study, ladder, rung, rung_order, label_set_version, catalogue_hash, model_served, run_date, slice, expected
+order by ladder, rung_order, slice, expected

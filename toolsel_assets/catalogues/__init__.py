@@ -1,0 +1,1 @@
+"""Stage 4, catalogues: the tools that rungs show to the model."""

@@ -1,0 +1,65 @@
+"""The graph, in the order a decision travels. Nothing is computed here.
+
+1 traces, 2 samples, 3 labels, 4 catalogues, 5 replays, 6 scores, 7 reports, 8 verdict. The study is the one that
+TOOLSEL_STUDY names (a directory or a shipped example), its data lies where TOOLSEL_DATA says; `toolsel` sets both.
+"""
+
+import dagster as dg
+
+import toolsel_assets.catalogues.assets
+import toolsel_assets.catalogues.sensors
+import toolsel_assets.labels.assets
+import toolsel_assets.labels.checks
+import toolsel_assets.replays.assets
+import toolsel_assets.replays.checks
+import toolsel_assets.reports.assets
+import toolsel_assets.samples.assets
+import toolsel_assets.samples.checks
+import toolsel_assets.scores.assets
+import toolsel_assets.traces.assets
+import toolsel_assets.traces.checks
+import toolsel_assets.verdict.assets
+import toolsel_assets.verdict.checks
+from toolsel_assets.resources import workspace_from_environment
+
+ASSETS = [
+    toolsel_assets.traces.assets,
+    toolsel_assets.samples.assets,
+    toolsel_assets.labels.assets,
+    toolsel_assets.catalogues.assets,
+    toolsel_assets.replays.assets,
+    toolsel_assets.scores.assets,
+    toolsel_assets.reports.assets,
+    toolsel_assets.verdict.assets,
+]
+CHECKS = [
+    toolsel_assets.traces.checks,
+    toolsel_assets.samples.checks,
+    toolsel_assets.labels.checks,
+    toolsel_assets.replays.checks,
+    toolsel_assets.verdict.checks,
+]
+
+CHOICES_BY_RUNG = dg.AssetSelection.assets(["replays", "choices_by_rung"])
+REGISTRY = dg.AssetSelection.assets(["verdict", "criteria_registry"])
+BEFORE = dg.AssetSelection.groups("traces", "samples", "labels", "catalogues") | REGISTRY
+BEFORE = BEFORE | dg.AssetSelection.assets(["replays", "rungs"])
+
+defs = dg.Definitions(
+    assets=dg.load_assets_from_modules(ASSETS),
+    asset_checks=dg.load_asset_checks_from_modules(CHECKS),
+    jobs=[
+        # Partitioned and unpartitioned assets do not share a run: `toolsel run` runs these three in turn.
+        dg.define_asset_job("prepare", BEFORE, description="Everything that must stand before an agent is asked."),
+        dg.define_asset_job("replay_rung", CHOICES_BY_RUNG, description="Ask one rung; one partition a rung."),
+        dg.define_asset_job(
+            "report",
+            dg.AssetSelection.all() - BEFORE - CHOICES_BY_RUNG,
+            description="Load all choices, judge, report, publish.",
+        ),
+    ],
+    sensors=[toolsel_assets.catalogues.sensors.catalogue_changed],
+    resources={"workspace": workspace_from_environment()},
+    # A step in a process of its own imports dagster again: 15 empty assets took 6 s in one process and 99 s in many.
+    executor=dg.in_process_executor,
+)

@@ -1,0 +1,1 @@
+"""Stage 3, labels: label set versions, immutable and content-hashed."""

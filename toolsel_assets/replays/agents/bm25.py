@@ -1,0 +1,83 @@
+"""The agent `bm25`: ranks tool definitions by the words of the user's last message. A baseline that needs no key.
+
+It is deterministic and sees no order: tools are indexed by name and ties go to the first name, so that its seed spread
+must be exactly 0. It chooses no tool when nothing scores at least `threshold`. It gives no arguments. It is no model of
+an LLM: use it to see a study work end to end, and as the floor that a real agent must clear.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from toolsel_assets.replays.agents import Choice, Request
+from toolsel_assets.vocabulary.action import Call
+from toolsel_assets.vocabulary.decision import Status
+from toolsel_assets.vocabulary.problem import BadInput
+from toolsel_assets.vocabulary.tool import Tool
+
+ASKED = True
+PARAMS = frozenset({"threshold"})
+
+#: Words that stand in every conversation and tell no tool from another.
+_COMMON = """
+a an and are as at be been by can could do does for from get have help how i if in is it its just like me my need no not
+of on or please so thank thanks that the their them then there this to up want was we what which will with would yes you
+your
+"""
+COMMON = frozenset(_COMMON.split())
+
+
+def words(text: str) -> list[str]:
+    """Split text and snake_case or camelCase names into lower-case words; common ones go, plurals lose their s."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).lower()
+    found = re.findall(r"[a-z0-9]+", spaced)
+    return [word[:-1] if len(word) > 3 and word.endswith("s") else word for word in found if word not in COMMON]
+
+
+class Bm25:
+    """Scores each tool's name and description against the last message of the user."""
+
+    def __init__(self, threshold: float) -> None:
+        self.threshold = threshold
+        self._indexes: dict[tuple[str, ...], tuple[tuple[str, ...], Any]] = {}
+
+    def _index(self, tools: Sequence[Tool]) -> tuple[tuple[str, ...], Any]:
+        import bm25s  # imported here: half a second that no other agent should pay
+
+        ordered = sorted(tools, key=lambda tool: tool.name)
+        names = tuple(tool.name for tool in ordered)
+        if names not in self._indexes:
+            index = bm25s.BM25()
+            index.index([words(f"{tool.name} {tool.description}") for tool in ordered], show_progress=False)
+            self._indexes[names] = names, index
+        return self._indexes[names]
+
+    def choose(self, request: Request, tools: Sequence[Tool], prompt: str | None) -> Choice:
+        """Choose the best-scoring tool, or none below the threshold."""
+        names, index = self._index(tools)
+        vocabulary = index.vocab_dict
+        query = sorted({word for word in words(last_user_text(request.messages)) if word in vocabulary})
+        scores = index.get_scores(query) if query else [0.0] * len(names)
+        best, name = max(zip(scores, names, strict=True), key=lambda pair: (round(float(pair[0]), 6), _before(pair[1])))
+        if best < self.threshold:
+            return Choice((), Status.STOPPED, gives_args=False)
+        return Choice((Call(name),), Status.CALLED, gives_args=False)
+
+
+def _before(name: str) -> tuple[int, ...]:
+    """Order names backwards, so that the greatest is the first in the alphabet."""
+    return tuple(-ord(character) for character in name)
+
+
+def last_user_text(messages: Sequence[Mapping[str, Any]]) -> str:
+    """Give the text of the user's last message."""
+    found = [message.get("content") for message in messages if message.get("role") == "user"]
+    return found[-1] if found and isinstance(found[-1], str) else ""
+
+
+def make(params: Mapping[str, Any]) -> Bm25:
+    """Make the agent; `threshold` is the score below which it calls nothing."""
+    threshold = params.get("threshold")
+    if not isinstance(threshold, int | float) or isinstance(threshold, bool) or threshold <= 0:
+        raise BadInput("agent bm25, threshold", f"found {threshold!r}", "a number above 0: below it no tool is chosen")
+    return Bm25(float(threshold))

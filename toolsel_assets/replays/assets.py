@@ -1,0 +1,164 @@
+"""The assets of stage 5: the rungs, one Parquet file of choices per rung, and the one step that loads them all."""
+
+import json
+import logging
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from toolsel_assets import store
+from toolsel_assets.graph import OWNERS, key, materialised, sql_assets
+from toolsel_assets.graph import RUNGS as RUNG_PARTITIONS
+from toolsel_assets.replays.agents import Choice
+from toolsel_assets.replays.run import RungPlan, agent_module, choices, make_agent, order_seeds, requests_of
+from toolsel_assets.replays.tables import CHOICES, RUNGS
+from toolsel_assets.resources import Workspace
+from toolsel_assets.study import Study
+from toolsel_assets.vocabulary.action import calls_from_json
+from toolsel_assets.vocabulary.decision import Status
+from toolsel_assets.vocabulary.ladder import Ladder, Rung
+from toolsel_assets.vocabulary.problem import BadInput
+
+PROGRESS = logging.getLogger("toolsel.replays")
+
+#: The requests of a label set with their labels and, where they are decisions of the traces, what was done.
+REQUESTS = """
+select request_id, slice, messages, label, decision.calls, decision.status, decision.model_served
+from labels.requests join labels.label_rows using (label_set_version, request_id)
+left join traces.decisions as decision on decision_id = request_id
+where label_set_version = ? order by request_id
+"""
+
+rung_runs = sql_assets("replays")
+
+
+@dg.asset(
+    key=list(RUNGS.key),
+    deps=[key("labels.label_sets"), key("labels.label_rows"), key("catalogues.catalogue_tools")],
+    description=RUNGS.doc,
+    group_name="replays",
+    kinds={"duckdb", "python"},
+    owners=OWNERS,
+)
+def rungs(workspace: Workspace) -> dg.MaterializeResult[None]:
+    """List the rungs of all ladders; a ladder that its agent cannot climb is refused here, before anything runs."""
+    study, path = workspace.study(), workspace.folder("replays", "rungs.parquet")
+    with workspace.tables() as con:
+        with store.RowFile(path, RUNGS) as file:
+            for ladder in study.ladders:
+                for rung in ladder.rungs:
+                    make_agent(ladder, rung)
+                    file.write(rung_row(study, ladder, rung, plan(con, study, ladder, rung)))
+        store.load(con, RUNGS, [path])
+        return materialised(con, RUNGS)
+
+
+@dg.asset(
+    key=["replays", "choices_by_rung"],
+    deps=[key("replays.rungs"), key("labels.requests"), key("labels.label_rows"), key("traces.decisions")],
+    partitions_def=RUNG_PARTITIONS,
+    group_name="replays",
+    kinds={"parquet", "python"},
+    owners=OWNERS,
+)
+def choices_by_rung(context: dg.AssetExecutionContext, workspace: Workspace) -> dg.MaterializeResult[None]:
+    """One Parquet file per rung: its choices, one row per (seed, draw, request).
+
+    A rung whose inputs are as they were keeps its choices and the time at which they were obtained: the same question
+    again is no new evidence. Remove the file, or run with --fresh, to ask anew.
+    """
+    study = workspace.study()
+    ladder, rung = study.rung(context.partition_key)
+    path = choices_path(workspace, ladder, rung)
+    with workspace.tables(read_only=True) as con:
+        work = plan(con, study, ladder, rung)
+        expected = len(work.requests) * len(order_seeds(ladder)) * ladder.draws
+        kept = is_current(con, path, work.inputs_hash(), expected)
+    if not kept:
+        with store.RowFile(path, CHOICES) as file:
+            for row in choices(work, make_agent(ladder, rung), datetime.now(UTC).replace(tzinfo=None)):
+                file.write(row)
+    PROGRESS.info("%s: %d choices%s", context.partition_key, expected, " (kept: nothing changed)" if kept else "")
+    return dg.MaterializeResult(metadata={"dagster/row_count": expected, "kept": kept, "path": str(path)})
+
+
+@dg.asset(
+    key=list(CHOICES.key),
+    deps=[key("replays.choices_by_rung"), key("replays.rungs")],
+    description=CHOICES.doc,
+    group_name="replays",
+    kinds={"duckdb", "python"},
+    owners=OWNERS,
+)
+def all_choices(workspace: Workspace) -> dg.MaterializeResult[None]:
+    """Load the files of the rungs that the ladders have now. Every choice there is comes in, complete or not."""
+    study = workspace.study()
+    paths = [choices_path(workspace, ladder, rung) for ladder in study.ladders for rung in ladder.rungs]
+    with workspace.tables() as con:
+        store.load(con, CHOICES, [path for path in paths if path.exists()])
+        return materialised(con, CHOICES, {"missing_rungs": sum(not path.exists() for path in paths)})
+
+
+def choices_path(workspace: Workspace, ladder: Ladder, rung: Rung) -> Path:
+    """Name the file of a rung's choices."""
+    return workspace.folder("replays", ladder.name, f"{rung.name}.parquet")
+
+
+def is_current(con: store.Connection, path: Path, inputs_hash: str, expected: int) -> bool:
+    """Say whether a file holds the complete choices of these very inputs."""
+    if not path.exists():
+        return False
+    found = store.rows(con, "select count(*) as n, max(inputs_hash) as hash from read_parquet(?)", [str(path)])[0]
+    return bool(found["n"] == expected and found["hash"] == inputs_hash)
+
+
+def plan(con: store.Connection, study: Study, ladder: Ladder, rung: Rung) -> RungPlan:
+    """Gather all that a rung's replay needs."""
+    query = "select label_set_version from labels.label_sets where starts_with(label_set_version, ?)"
+    version = con.execute(query, [f"{ladder.label_set}@"]).fetchall()[0][0]
+    found = [{**row, "logged": logged(row)} for row in store.rows(con, REQUESTS, [version])]
+    requests = tuple(requests_of(found, ladder))
+    if not requests:
+        where = f"{study.folder / 'ladders' / ladder.name}.yaml, slices"
+        raise BadInput(
+            where, f"no request of {ladder.label_set} is in {list(ladder.slices or ())}", "slices of the label set"
+        )
+    prompt = study.prompts[rung.prompt] if rung.prompt else None
+    return RungPlan(study.name, ladder, rung, study.catalogue(rung), prompt, version, requests)
+
+
+def logged(row: dict[str, Any]) -> Choice | None:
+    """Give what was done at the time, for a request that is a decision of the traces."""
+    if row["status"] is None:
+        return None
+    return Choice(calls_from_json(row["calls"]), Status(row["status"]), model_served=row["model_served"])
+
+
+def rung_row(study: Study, ladder: Ladder, rung: Rung, work: RungPlan) -> dict[str, Any]:
+    """Give the row of a rung."""
+    order = ladder.rungs.index(rung)
+    changes = ladder.rungs[order - 1].differences(rung) if order else ()
+    return {
+        "study": study.name,
+        "ladder": ladder.name,
+        "rung": rung.name,
+        "rung_order": order,
+        "is_candidate": rung == ladder.candidate,
+        "agent": ladder.agent.name,
+        "is_asked": agent_module(ladder).ASKED,
+        "model_requested": rung.model,
+        "params": json.dumps(work.params, sort_keys=True),
+        "catalogue": work.catalogue.name,
+        "catalogue_hash": work.catalogue.hash,
+        "n_tools": len(work.catalogue.tools),
+        "prompt_hash": study.prompt_hash(rung),
+        "criteria": ladder.criteria,
+        "label_set_version": work.label_set_version,
+        "n_seeds": len(order_seeds(ladder)),
+        "n_draws": ladder.draws,
+        "n_requests": len(work.requests),
+        "n_changes": len(changes),
+        "changes": "; ".join(changes),
+    }

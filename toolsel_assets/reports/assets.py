@@ -1,0 +1,96 @@
+"""The assets of stage 7: every file of sql/reports/, and the published copies that BI tools and people open."""
+
+import dagster as dg
+
+from toolsel_assets import store
+from toolsel_assets.graph import OWNERS, key, sql_assets
+from toolsel_assets.reports.html import Tables, render
+from toolsel_assets.resources import Workspace
+
+#: The contract with BI: these tables, flat in `main` of published/bi.duckdb, and one Parquet file each.
+PUBLISHED = (
+    "traces.decisions",
+    "traces.ingest_files",
+    "traces.ingest_rejects",
+    "samples.strata",
+    "labels.label_sets",
+    "labels.label_rows",
+    "labels.label_actions",
+    "catalogues.catalogue_tools",
+    "replays.rungs",
+    "replays.rung_runs",
+    "replays.choices",
+    "scores.scored_rows",
+    "reports.aggregate",
+    "reports.per_class",
+    "reports.averages",
+    "reports.per_tool",
+    "reports.confused_pairs",
+    "reports.flips",
+    "reports.seed_spread",
+    "reports.request_correlation",
+    "reports.volume_weights",
+    "verdict.criteria_registry",
+    "verdict.findings",
+    "verdict.verdicts",
+)
+
+# Eager: with a daemon running, the reports follow a rung that a sensor has asked anew, once no input is missing.
+report_tables = sql_assets("reports", automation_condition=dg.AutomationCondition.eager())
+
+
+@dg.asset(
+    key=["published", "bi"],
+    deps=[key(name) for name in PUBLISHED],
+    group_name="reports",
+    kinds={"duckdb", "parquet"},
+    owners=OWNERS,
+)
+def bi(workspace: Workspace) -> dg.MaterializeResult[None]:
+    """One DuckDB file and one Parquet file per table, for BI tools and notebooks.
+
+    `published/bi.duckdb` is written in a storage format that DuckDB 1.x clients open, and replaced by renaming: a
+    client that stays connected never blocks a run, and a run never breaks a reader.
+    """
+    folder = workspace.folder("published")
+    with workspace.tables() as con:
+        counts = store.publish(con, PUBLISHED, folder)
+    return dg.MaterializeResult(metadata={"path": dg.MetadataValue.path(folder / "bi.duckdb"), **counts})
+
+
+@dg.asset(
+    key=["published", "report"],
+    deps=[key(name) for name in PUBLISHED],
+    group_name="reports",
+    kinds={"html"},
+    owners=OWNERS,
+)
+def report(workspace: Workspace) -> dg.MaterializeResult[None]:
+    """One HTML page: verdict, classes, averages, tools, pairs, and what the figures must not be used for."""
+    path = workspace.folder("published", "report.html")
+    with workspace.tables(read_only=True) as con:
+        tables = Tables({name.split(".")[1]: store.rows(con, f"select * from {name}") for name in REPORTED})
+    temporary = path.with_name(".report.html.tmp")
+    temporary.parent.mkdir(parents=True, exist_ok=True)
+    temporary.write_text(render(tables), encoding="utf-8")
+    temporary.replace(path)
+    return dg.MaterializeResult(metadata={"path": dg.MetadataValue.path(path)})
+
+
+#: What the page shows.
+REPORTED = (
+    "traces.ingest_files",
+    "samples.strata",
+    "labels.label_sets",
+    "replays.rungs",
+    "replays.rung_runs",
+    "reports.aggregate",
+    "reports.per_class",
+    "reports.averages",
+    "reports.per_tool",
+    "reports.confused_pairs",
+    "reports.flips",
+    "reports.seed_spread",
+    "verdict.findings",
+    "verdict.verdicts",
+)

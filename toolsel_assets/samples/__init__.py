@@ -1,0 +1,1 @@
+"""Stage 2, samples: a stratified sample of decision states by position in the run, with its populations kept."""

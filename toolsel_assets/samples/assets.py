@@ -1,0 +1,70 @@
+"""The assets of stage 2: the sample in one streaming pass over a narrow table, and its strata."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import dagster as dg
+
+from toolsel_assets import store
+from toolsel_assets.graph import OWNERS, key, materialised, newest_decision, sql_assets
+from toolsel_assets.resources import Workspace
+from toolsel_assets.samples.stratify import Drawn, Sketch, draw
+from toolsel_assets.samples.tables import SAMPLED_STATES
+from toolsel_assets.vocabulary.decision import BUCKETS
+
+#: One pass, memory of buckets x quota: no window, no sort, no message text.
+SKETCH = """
+select bucket, count(*), arg_min({'key': sample_key, 'id': decision_id}, sample_key, $size)
+from (select position_bucket(step_index, n_steps) as bucket, sample_key, decision_id
+      from traces.decisions where context_complete)
+group by bucket
+"""
+
+strata = sql_assets("samples")
+
+
+@dg.asset(
+    key=list(SAMPLED_STATES.key),
+    deps=[key("traces.decisions")],
+    description=SAMPLED_STATES.doc,
+    group_name="samples",
+    kinds={"duckdb", "python"},
+    owners=OWNERS,
+    # The visible badge only: it knows when the sample was last drawn, not how old the traffic in it is. That is the
+    # check resampled_from_live_traffic.
+    freshness_policy=dg.FreshnessPolicy.time_window(fail_window=timedelta(days=365), warn_window=timedelta(days=180)),
+)
+def sampled_states(workspace: Workspace) -> dg.MaterializeResult[None]:
+    """Draw the sample."""
+    study = workspace.study()
+    quota = study.spec.sample.quota
+    with workspace.tables() as con:
+        drawn = draw(sketches(con, max(quota.values(), default=0)), quota)
+        path = write_sample(workspace, drawn, quota, con)
+        store.load(con, SAMPLED_STATES, [path])
+        newest = newest_decision(con, "select max(decided_at) from samples.sampled_states")
+        return materialised(con, SAMPLED_STATES, data_time=newest)
+
+
+def sketches(con: store.Connection, size: int) -> dict[str, Sketch]:
+    """Sketch every bucket of traces.decisions, in the order of the buckets."""
+    found = {
+        bucket: Sketch(population, tuple((row["key"], row["id"]) for row in lowest))
+        for bucket, population, lowest in con.execute(SKETCH.replace("$size", str(max(size, 1)))).fetchall()
+    }
+    return {bucket: found.get(bucket, Sketch(0, ())) for bucket in BUCKETS}
+
+
+def write_sample(workspace: Workspace, drawn: list[Drawn], quota: dict[str, int], con: store.Connection) -> Path:
+    """Write the drawn decisions with what the agent did and when."""
+    ids = [row.decision_id for row in drawn]
+    query = (
+        "select decision_id, study, action, decided_at from traces.decisions where decision_id in (select unnest(?))"
+    )
+    known = {row["decision_id"]: row for row in store.rows(con, query, [ids])}
+    path = workspace.folder("samples", "sampled_states.parquet")
+    with store.RowFile(path, SAMPLED_STATES) as file:
+        for row in drawn:
+            extra = {"bucket": row.bucket, "rank": row.rank, "weight": row.weight, "quota": quota[row.bucket]}
+            file.write({**known[row.decision_id], **extra})
+    return path

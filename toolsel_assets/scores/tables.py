@@ -1,0 +1,40 @@
+"""The table of stage 6."""
+
+from toolsel_assets.store import Table, columns
+
+SCORED_ROWS = Table(
+    "scores",
+    "scored_rows",
+    """One row per scorable choice: the label, the choice, which of seven kinds it was, and why.
+Choices with another status than called and stopped, and requests that a rung cannot serve, are not here;
+replays.rung_runs counts them. `correct` is about the choice of the tool; `args_ok` is the second, separate
+question. Not executions: a well-chosen call may still fail. Rows of a replayed prefix flatter the policy: its
+errors do not add up.""",
+    columns(
+        study="VARCHAR the study",
+        ladder="VARCHAR the ladder",
+        rung="VARCHAR the rung",
+        rung_order="INTEGER place in the ladder, from 0",
+        label_set_version="VARCHAR the label set version",
+        catalogue_hash="VARCHAR hash of the tools' definitions",
+        model_served="VARCHAR the models that answered in the rung, joined by |",
+        run_date="DATE day of the rung's first choice, UTC",
+        seed="INTEGER order of the tools",
+        draw="INTEGER repeated answer in the same order, from 0",
+        n_tools="INTEGER tools shown",
+        request_id="VARCHAR the request",
+        slice="VARCHAR existing, or new:<capability>",
+        row_class="VARCHAR none, several or single",
+        expected="VARCHAR (no tool) for class none, else the labellers' first choice",
+        chosen="VARCHAR the tool called, or (no tool); of several, the first unacceptable one, else the first",
+        chosen_action="VARCHAR every tool called, sorted, joined by |",
+        correct="BOOLEAN whether the choice is acceptable by name",
+        pair="VARCHAR expected -> chosen when it is not",
+        kind="VARCHAR which of the seven kinds",
+        reason="VARCHAR why, in a sentence",
+        tool_ok="BOOLEAN the same as correct, under the essay's name",
+        args_ok="BOOLEAN whether the arguments are acceptable as well; NULL when the agent gives none",
+        convention="VARCHAR how several calls in one decision are scored",
+        instrument_version="VARCHAR the version of the scorer; other versions are not comparable",
+    ),
+)
