@@ -18,7 +18,7 @@ from toolsel_assets.vocabulary.problem import BadInput, known_names
 
 EXAMPLES = Path(__file__).parent / "examples"
 CHECKOUT = Path(__file__).parent.parent
-STUDY_VARIABLE, DATA_VARIABLE = "TOOLSEL_STUDY", "TOOLSEL_DATA"
+STUDY_VARIABLE, DATA_VARIABLE, LADDER_VARIABLE = "TOOLSEL_STUDY", "TOOLSEL_DATA", "TOOLSEL_LADDER"
 DEFAULT_STUDY = "airline"
 
 
@@ -76,10 +76,11 @@ class Workspace(dg.ConfigurableResource):  # type: ignore[type-arg] # generic on
 
     study_dir: str
     data_dir: str
+    only_ladder: str = ""
 
     def study(self) -> Study:
         """Read and validate the study."""
-        return load_study(Path(self.study_dir))
+        return load_study(Path(self.study_dir), self.only_ladder or None)
 
     def folder(self, *parts: str) -> Path:
         """Name a folder of the data directory."""
@@ -100,4 +101,5 @@ class Workspace(dg.ConfigurableResource):  # type: ignore[type-arg] # generic on
 def workspace_from_environment() -> Workspace:
     """Give the workspace that TOOLSEL_STUDY and TOOLSEL_DATA name; the shipped example when they are not set."""
     study = find_study(os.environ.get(STUDY_VARIABLE) or DEFAULT_STUDY)
-    return Workspace(study_dir=str(study), data_dir=str(data_dir(study)))
+    only_ladder = os.environ.get(LADDER_VARIABLE, "")
+    return Workspace(study_dir=str(study), data_dir=str(data_dir(study)), only_ladder=only_ladder)

@@ -7,7 +7,7 @@ that name the file, the line and the key. What does not: traces (traces/), label
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from hashlib import sha256
@@ -124,8 +124,8 @@ class Study:
         return [ladder.partition(rung) for ladder in self.ladders for rung in ladder.rungs]
 
 
-def load_study(folder: Path) -> Study:
-    """Read a study's directory. Any mistake in it raises `BadInput`."""
+def load_study(folder: Path, only_ladder: str | None = None) -> Study:
+    """Read a study's directory, all ladders or one. Any mistake in it raises `BadInput`."""
     if not (folder / "study.yaml").is_file():
         raise BadInput(str(folder), "there is no study.yaml in it", "`toolsel init DIR` writes a study to begin with")
     spec = read_yaml(folder / "study.yaml", StudySpec)
@@ -140,7 +140,8 @@ def load_study(folder: Path) -> Study:
     if not ladders:
         raise BadInput(str(folder / "ladders"), "there is no ladder", "at least one <name>.yaml")
     rules = _rules(folder / "catalogues" / "rules.yaml", catalogues)
-    return Study(folder, spec, catalogues, prompts, rules, criteria, ladders)
+    study = Study(folder, spec, catalogues, prompts, rules, criteria, ladders)
+    return replace(study, ladders=(study.ladder(only_ladder),)) if only_ladder else study
 
 
 # --- files --------------------------------------------------------------------------------------------------------

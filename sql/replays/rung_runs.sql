@@ -16,3 +16,4 @@ from (select study, ladder, rung, rung_order, label_set_version, catalogue_hash,
 left join (select ladder, rung, seed, draw, request_id, status, model_served, chosen_at from replays.choices) as choices
     using (ladder, rung)
 group by all
+order by ladder, rung_order

@@ -104,7 +104,12 @@ CLASS_NAMES = {"single": "one tool is right", "several": "several tools are righ
 
 def class_chart(tables: Tables, ladder: str, here: Mapping[str, str]) -> str:
     """Draw the classes of a rung, with the first rung's rates as ticks."""
-    first = {row["row_class"]: row["rate"] for row in first_rung(tables, "per_class", ladder, here)}
+    first = {row["row_class"]: row for row in first_rung(tables, "per_class", ladder, here)}
+
+    def before(row: Row) -> float | None:
+        found = first.get(row["row_class"])
+        return found["rate"] if found and found["n"] == row["n"] else None  # other requests are no comparison
+
     rows = [
         charts.Bar(
             CLASS_NAMES[row["row_class"]],
@@ -112,7 +117,7 @@ def class_chart(tables: Tables, ladder: str, here: Mapping[str, str]) -> str:
             row["n"],
             row["low"],
             row["high"],
-            first.get(row["row_class"]),
+            before(row),
         )
         for row in class_order(tables.where("per_class", **here))
     ]

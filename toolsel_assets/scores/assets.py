@@ -16,7 +16,8 @@ from toolsel_assets.vocabulary.label import LabelRow
 
 CHOICES = """
 select c.study, c.ladder, c.rung, c.rung_order, c.label_set_version, c.catalogue_hash, r.model_served, r.run_date,
-       c.seed, c.draw, c.n_tools, c.request_id, c.slice, c.chosen_action, c.calls, l.row_class, l.expected, l.label
+       c.seed, c.draw, c.n_tools, c.request_id, c.slice, c.chosen_action, c.calls, c.gives_args,
+       l.row_class, l.expected, l.label
 from replays.choices as c
 join replays.rung_runs as r using (ladder, rung)
 join labels.label_rows as l on l.label_set_version = c.label_set_version and l.request_id = c.request_id
@@ -51,6 +52,8 @@ def judged(rows: list[dict[str, Any]], rules: Mapping[str, Rules]) -> Iterator[d
         text = row.pop("label")
         label = labels.get(text) or labels.setdefault(text, LabelRow.model_validate_json(text))
         found = score_action(calls_from_json(row.pop("calls")), label, rules)
+        # An agent that gives no arguments has no second figure: its failures and stops alone would make a false one.
+        args_ok = found.args_ok if row.pop("gives_args") else None
         yield {
             **row,
             "chosen": found.chosen,
@@ -59,7 +62,7 @@ def judged(rows: list[dict[str, Any]], rules: Mapping[str, Rules]) -> Iterator[d
             "kind": str(found.kind),
             "reason": found.reason,
             "tool_ok": found.tool_ok,
-            "args_ok": found.args_ok,
+            "args_ok": args_ok,
             "convention": CONVENTION,
             "instrument_version": INSTRUMENT_VERSION,
         }

@@ -1,0 +1,270 @@
+"""`toolsel`, the command line: thin over the graph.
+
+What belongs here: options, the order of the jobs, exit codes and messages. What does not: anything that is measured.
+
+Exit codes: 0 done, and for `verdict` accept; 1 reject; 2 bad input or configuration; 3 not decided (not enough data,
+inadmissible, incomplete); 4 a defect of toolsel's own, with a traceback.
+"""
+
+import json
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import wraps
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+import click
+
+from toolsel_assets import __version__
+from toolsel_assets.vocabulary.problem import BadInput
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+    from toolsel_assets.resources import Workspace
+    from toolsel_assets.study import Study
+
+ACCEPT, REJECT, BAD_INPUT, NOT_DECIDED, DEFECT = 0, 1, 2, 3, 4
+EXIT_CODES = {"accept": ACCEPT, "reject": REJECT}
+
+P = ParamSpec("P")
+
+STUDY = click.option(
+    "--study", default="airline", show_default=True, metavar="DIR|EXAMPLE", help="A study's directory, or an example."
+)
+DATA = click.option(
+    "--data",
+    default=None,
+    metavar="DIR",
+    help="Where outputs go. Default: dagster_home/data/<study> or .toolsel/<study>.",
+)
+LADDER = click.option("--ladder", default=None, metavar="NAME", help="One ladder of the study. Default: all.")
+
+
+def main() -> None:
+    """Run the command line."""
+    cli()
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="toolsel")
+def cli() -> None:
+    """Measure how well an LLM agent chooses tools, no tool included, and whether a catalogue change may ship."""
+
+
+def tells_users(command: Callable[P, None]) -> Callable[P, None]:
+    """Print a user's mistake without a traceback and leave with 2."""
+
+    @wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except BadInput as problem:
+            click.echo(f"toolsel: {problem}", err=True)
+            sys.exit(BAD_INPUT)
+
+    return wrapped
+
+
+@cli.command()
+@STUDY
+@DATA
+@LADDER
+@click.option("--fresh", is_flag=True, help="Ask every rung anew, even where nothing has changed.")
+@tells_users
+def run(study: str, data: str | None, ladder: str | None, fresh: bool) -> None:
+    """Run the study up to the verdict and print a summary.
+
+    Runs the jobs prepare, replay_rung (once per rung) and report in this process. A rung whose inputs have not changed
+    keeps its choices. The exit code says whether the run went through; `toolsel verdict` says what came out.
+    """
+    workspace = open_workspace(study, data, ladder)
+    loaded = workspace.study()
+    _show_progress()
+    if fresh:
+        shutil.rmtree(workspace.folder("replays"), ignore_errors=True)
+    _run_jobs(workspace, loaded)
+    click.echo(_summary(workspace))
+    published = workspace.folder("published")
+    click.echo(f"\nreport  {_shown(published / 'report.html')}\ntables  {_shown(published / 'bi.duckdb')}")
+
+
+@cli.command()
+@STUDY
+@DATA
+@LADDER
+@click.option("--json", "as_json", is_flag=True, help="Print verdicts and findings as JSON.")
+@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Also write a JUnit file.")
+@tells_users
+def verdict(study: str, data: str | None, ladder: str | None, as_json: bool, junit: Path | None) -> None:
+    """Print the findings of the last run. Exit code: 0 accept, 1 reject, 2 bad input, 3 not decided."""
+    from toolsel_assets import store
+    from toolsel_assets.verdict.junit import junit as as_junit
+
+    workspace = open_workspace(study, data, ladder)
+    with workspace.tables(read_only=True) as con:
+        if not store.exists(con, "verdict.verdicts"):
+            raise BadInput(str(workspace.data_dir), "no verdict in it yet", "toolsel run")
+        verdicts = store.rows(con, "select * from verdict.verdicts where is_candidate order by ladder")
+        findings = store.rows(con, "select * from verdict.findings order by ladder, rung_order, slice, rule, subject")
+    if ladder:
+        verdicts = [row for row in verdicts if row["ladder"] == ladder]
+    if not verdicts:
+        raise BadInput(str(workspace.data_dir), f"no verdict on ladder {ladder}", "toolsel run --ladder NAME")
+    if junit:
+        junit.write_text(as_junit(verdicts, findings), encoding="utf-8")
+    click.echo(_as_json(verdicts, findings) if as_json else _as_text(verdicts, findings))
+    codes = [EXIT_CODES.get(row["state"], NOT_DECIDED) for row in verdicts]
+    sys.exit(REJECT if REJECT in codes else max(codes))
+
+
+@cli.command()
+@STUDY
+@DATA
+@click.option("--port", default=3000, show_default=True, help="Port of the web page.")
+@tells_users
+def dev(study: str, data: str | None, port: int) -> None:
+    """Open the asset graph of a study in the Dagster UI, with the daemon that runs its sensor."""
+    if find_spec("dagster_webserver") is None:
+        raise BadInput("toolsel dev", "dagster-webserver is not installed", "pip install 'toolsel[ui]'")
+    workspace = open_workspace(study, data, None)
+    workspace.study()
+    click.echo(f"http://127.0.0.1:{port}  (study {_shown(Path(workspace.study_dir))}, stop with Ctrl-C)", err=True)
+    command = [sys.executable, "-m", "dagster", "dev", "-m", "toolsel_assets.definitions", "-p", str(port)]
+    sys.exit(subprocess.run(command, check=False).returncode)
+
+
+@cli.command()
+@click.argument("directory", type=click.Path(path_type=Path))
+@tells_users
+def init(directory: Path) -> None:
+    """Write a commented study into DIRECTORY that runs as it stands."""
+    from toolsel_assets.resources import EXAMPLES
+
+    if directory.exists() and any(directory.iterdir()):
+        raise BadInput(str(directory), "the directory is not empty", "a new one")
+    shutil.copytree(EXAMPLES / "starter", directory, dirs_exist_ok=True)
+    click.echo(f"wrote {_shown(directory)}; run it with: toolsel run --study {_shown(directory)}")
+
+
+# --- what the commands share --------------------------------------------------------------------------------------
+
+
+def open_workspace(study: str, data: str | None, ladder: str | None) -> "Workspace":
+    """Find the study and its data, and tell the graph through the environment."""
+    from toolsel_assets import resources
+
+    folder = resources.find_study(study)
+    place = resources.data_dir(folder, data)
+    os.environ[resources.STUDY_VARIABLE], os.environ[resources.DATA_VARIABLE] = str(folder), str(place)
+    os.environ[resources.LADDER_VARIABLE] = ladder or ""
+    _choose_dagster_home(place)
+    return resources.workspace_from_environment()
+
+
+def _choose_dagster_home(place: Path) -> None:
+    """Keep Dagster's records beside the data, or in the checkout's dagster_home; a set DAGSTER_HOME wins."""
+    from toolsel_assets import resources, store
+
+    if os.environ.get("DAGSTER_HOME"):
+        return
+    checkout_home = resources.CHECKOUT / "dagster_home"
+    home = checkout_home if resources.is_checkout() and place.is_relative_to(checkout_home) else place / "dagster_home"
+    home.mkdir(parents=True, exist_ok=True)
+    if not (home / "dagster.yaml").exists():
+        shutil.copy(store.shipped("dagster_home", "_dagster_home") / "dagster.yaml", home)
+    os.environ["DAGSTER_HOME"] = str(home)
+
+
+def _show_progress() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    logger = logging.getLogger("toolsel")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+
+
+def _run_jobs(workspace: "Workspace", study: "Study") -> None:
+    import dagster as dg
+
+    from toolsel_assets.definitions import defs
+    from toolsel_assets.graph import RUNGS
+
+    partitions = study.partitions()
+    with dg.DagsterInstance.get() as instance:
+        _run(defs, "prepare", instance)
+        instance.add_dynamic_partitions(str(RUNGS.name), partitions)
+        for partition in partitions:
+            _run(defs, "replay_rung", instance, partition)
+        _run(defs, "report", instance)
+
+
+def _run(defs: "dg.Definitions", job: str, instance: "dg.DagsterInstance", partition: str | None = None) -> None:
+    """Run a job in this process; leave with the reason when it fails."""
+    if partition is None:
+        click.echo(f"{job} ...", err=True)
+    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    result = defs.resolve_job_def(job).execute_in_process(
+        run_config=quiet, instance=instance, partition_key=partition, raise_on_error=False
+    )
+    if result.success:
+        return
+    for event in result.all_events:
+        error = getattr(event.event_specific_data, "error", None) if event.is_step_failure else None
+        while error is not None and error.cause is not None:
+            error = error.cause
+        if error is not None and error.cls_name == "BadInput":
+            raise BadInput(job, error.message.partition("BadInput: ")[2].strip())
+        if error is not None and error.cls_name != "DagsterAssetCheckFailedError":
+            click.echo(error.to_string(), err=True)
+            click.echo(f"toolsel: {job} failed; this is a defect of toolsel, not of your study", err=True)
+            sys.exit(DEFECT)
+    _leave_with_failed_checks(job, result)
+
+
+def _leave_with_failed_checks(job: str, result: "dg.ExecuteInProcessResult") -> None:
+    """Say which integrity check stopped a job, and leave: 3 when a verdict is inadmissible, 2 otherwise."""
+    code = BAD_INPUT
+    for check in result.get_asset_check_evaluations():
+        if check.blocking and not check.passed:
+            found = check.description or ", ".join(f"{name}: {value.value}" for name, value in check.metadata.items())
+            click.echo(f"toolsel: {job} stopped, {check.check_name} is not so. {found}", err=True)
+            code = NOT_DECIDED if check.check_name == "criteria_predate_the_run" else code
+    if code == NOT_DECIDED:
+        click.echo("toolsel: published/ keeps the last admissible verdict", err=True)
+    sys.exit(code)
+
+
+def _summary(workspace: "Workspace") -> str:
+    from toolsel_assets import store
+    from toolsel_assets.reports.assets import REPORTED
+    from toolsel_assets.reports.html import Tables
+    from toolsel_assets.reports.summary import summary
+
+    with workspace.tables(read_only=True) as con:
+        return summary(Tables({name.split(".")[1]: store.rows(con, f"select * from {name}") for name in REPORTED}))
+
+
+def _shown(path: Path) -> str:
+    """Show a path relative to here when it lies below."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def _as_json(verdicts: list[dict[str, Any]], findings: list[dict[str, Any]]) -> str:
+    return json.dumps({"verdicts": verdicts, "findings": findings}, default=str, indent=2, ensure_ascii=False)
+
+
+def _as_text(verdicts: list[dict[str, Any]], findings: list[dict[str, Any]]) -> str:
+    lines = []
+    for row in verdicts:
+        lines.append(f"{row['ladder']}, rung {row['rung']}: {row['state'].replace('_', ' ').upper()}")
+        lines.append(f"  {row['why']}")
+        for found in findings:
+            if (found["ladder"], found["rung"]) == (row["ladder"], row["rung"]) and found["state"] != "not_applicable":
+                lines.append(f"  {found['state']:<16} {found['rule']} ({found['slice']}): {found['sentence']}")
+    return "\n".join(lines)
