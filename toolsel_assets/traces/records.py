@@ -84,19 +84,26 @@ def _lines(file: BinaryIO) -> Iterator[Record | Failure]:
         except UnicodeDecodeError as error:
             yield Failure(position, Unreadable("not_utf8", f"byte {error.start} of the line: {error.reason}"))
         except ValueError as error:
-            cut = not line.endswith(b"\n")
-            yield Failure(position, Unreadable("cut_json" if cut else "not_json", str(error)))
+            yield Failure(position, Unreadable(_reason(error), str(error)))
+
+
+def _reason(error: ValueError) -> Reason:
+    """Tell text that ends in the middle of a value from text that is no JSON."""
+    if not isinstance(error, json.JSONDecodeError):
+        return "not_json"
+    ends = error.pos >= len(error.doc.rstrip()) or error.msg.startswith(("Unterminated string", "Invalid \\u"))
+    return "cut_json" if ends and error.doc.strip() else "not_json"
 
 
 def _stream(file: BinaryIO) -> Iterator[Record | Failure]:
     """Walk through an array, or through objects that follow each other, decoding one value at a time."""
     text = _Text(file)
-    position = 0
-    in_array = text.peek() == "["
-    if in_array:
-        text.skip(1)
+    position, in_array = 0, False
     while True:
         try:
+            if not position and not in_array and text.peek() == "[":
+                in_array = True
+                text.skip(1)
             if text.peek() in ("", "]"):
                 break
             if in_array and position and text.peek() == ",":
@@ -106,9 +113,8 @@ def _stream(file: BinaryIO) -> Iterator[Record | Failure]:
             yield Failure(position + 1, Unreadable("not_utf8", error.reason))
             return
         except ValueError as error:
-            reason: Reason = "cut_json" if text.ended else "not_json"
             detail = f"{error}; what follows this record cannot be read"
-            yield Failure(position + 1, Unreadable(reason, detail))
+            yield Failure(position + 1, Unreadable(_reason(error), detail))
             return
         position += 1
         yield Record(position, value)

@@ -1,0 +1,87 @@
+# ruff: noqa: E501 - a table of mistakes reads better unwrapped
+"""A study's files: every mistake is named with file, line or key, what was found, and what is accepted."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import EXAMPLES
+from toolsel_assets.study import criteria_hash, load_study
+from toolsel_assets.vocabulary.problem import BadInput
+
+Edit = Callable[[Path, str, str], None]
+
+
+@pytest.mark.parametrize("name", ["airline", "starter"])
+def test_the_shipped_studies_are_valid(name: str) -> None:
+    study = load_study(EXAMPLES / name)
+    assert study.name == name and study.ladders
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        ("study.yaml", "catalogue: base", "catalogue: bass", r"study.yaml, catalogue: unknown name 'bass' \(did you mean base"),
+        ("study.yaml", "sample:", "sampel:", r"line \d+: unknown key sampel: did you mean sample\?"),
+        ("study.yaml", "first: 6", "frist: 6", r"sample.quota: unknown name 'frist' \(did you mean first"),
+        ("study.yaml", "seed: 1", "seed: many", r"line \d+: sample.seed: .*integer.*found 'many'"),
+        ("study.yaml", "first: 6", "first: -6", r"sample.quota.first: .*greater than or equal to 0"),
+        ("study.yaml", "name: starter", "name: Star ter", r"line \d+: name: .*pattern"),
+        ("study.yaml", "name: starter", "name: [", r"study.yaml: not YAML"),
+        ("study.yaml", "max_age_days: 365", "max_age: 365", r"unknown key freshness.max_age: did you mean max_age_days"),
+        ("ladders/growth.yaml", "criteria: growth", "criteria: grow", r"growth.yaml, criteria: unknown name 'grow'"),
+        ("ladders/growth.yaml", "[base, rooms]", "[base, romms]", r"rungs.1.catalogue: unknown name 'romms'"),
+        ("ladders/growth.yaml", "[base, rooms]", "[base, base]", r"list_availability.* in more than one of base, base"),
+        ("ladders/growth.yaml", "[base, rooms]}", "[base, rooms], prompt: p}", r"differs in 2: catalogue: .*; prompt: None -> 'p'"),
+        ("ladders/growth.yaml", "+rooms", "+ro/oms", r"rungs.1.name: .*pattern"),
+        ("criteria/growth.yaml", "max_tool_drop_pp", "max_tool_drop", r"line \d+: unknown key max_tool_drop: did you mean max_tool"),
+        ("criteria/growth.yaml", "max_tool_drop_pp: 5", "min_accuracy: 0.9", r"min_accuracy: an aggregate is no .*collapses"),
+        ("criteria/growth.yaml", "max_pair_share: 0.5", "max_pair_share: 50", r"max_pair_share: .*less than or equal to 1.*found 50"),
+        ("catalogues/rules.yaml", "text: ignored", "text: fuzzy", r"mail.reply.text: unknown name 'fuzzy' \(known: exact, ignored"),
+        ("catalogues/rules.yaml", "text: ignored", "txt: ignored", r"mail.reply, field: unknown name 'txt' \(did you mean text"),
+        ("catalogues/rules.yaml", "mail.reply:", "mail.replay:", r"unknown name 'mail.replay' \(did you mean mail.reply"),
+        ("catalogues/base.json", '"name": "read_thread"', '"name": "mail.reply"', r"base.json, tools: mail.reply more than once"),
+        ("catalogues/base.json", '"name": "read_thread"', '"name": "read thread"', r"tools.0: tool name 'read thread'"),
+        ("catalogues/base.json", '{\n  "tools"', '{\n  tools', r"base.json: not JSON"),
+        ("catalogues/base.json", '"tools": [', '"tool": [', r"there is no list of tools"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named(starter: Path, edit: Edit, file: str, old: str, new: str, said: str) -> None:
+    edit(starter / file, old, new)
+    with pytest.raises(BadInput, match=said):
+        load_study(starter)
+
+
+def test_a_line_number_points_at_the_key(starter: Path, edit: Edit) -> None:
+    path = starter / "criteria" / "growth.yaml"
+    edit(path, "max_forbidden: 0", "max_forbiden: 0")
+    line = next(i for i, text in enumerate(path.read_text().splitlines(), start=1) if "max_forbiden" in text)
+    with pytest.raises(BadInput, match=f"line {line}: unknown key max_forbiden"):
+        load_study(starter)
+
+
+def test_an_empty_directory_is_no_study(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"no study\.yaml"):
+        load_study(tmp_path)
+
+
+def test_the_criteria_hash_is_about_content_and_not_about_comments(starter: Path, edit: Edit) -> None:
+    path = starter / "criteria" / "growth.yaml"
+    before = criteria_hash(load_study(starter).criteria["growth"])
+    edit(path, "max_forbidden: 0", "# note\nmax_forbidden:   0")
+    assert criteria_hash(load_study(starter).criteria["growth"]) == before
+    edit(path, "max_pair_share: 0.5", "max_pair_share: 0.4")
+    assert criteria_hash(load_study(starter).criteria["growth"]) != before
+
+
+def test_effects_come_from_annotations_and_absent_is_unknown(starter: Path) -> None:
+    path = starter / "catalogues" / "base.json"
+    document = json.loads(path.read_text())
+    notes = [{"readOnlyHint": True}, {"readOnlyHint": False}, {"readOnlyHint": False, "destructiveHint": True}, {}]
+    for tool, annotations in zip(document["tools"], notes, strict=True):
+        tool["annotations"] = annotations
+    path.write_text(json.dumps(document))
+    effects = [tool.effect for tool in load_study(starter).catalogues["base"].tools]
+    assert effects == ["read", "write", "destructive", "unknown"]
