@@ -26,7 +26,6 @@ def toolsel(*arguments: str | Path) -> Outcome:
     from toolsel_assets.cli import cli
 
     before = dict(os.environ)
-    os.environ.pop("DAGSTER_HOME", None)
     try:
         result = CliRunner().invoke(cli, [str(argument) for argument in arguments])
     finally:
@@ -54,6 +53,16 @@ class Run:
     def one(self, query: str) -> Any:
         """Give the only value that a query selects."""
         return next(iter(self.rows(query)[0].values()))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_dagster_instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Share one Dagster instance: making its database takes longer than most runs. Data directories are apart."""
+    home = tmp_path_factory.mktemp("dagster_home")
+    shutil.copy(EXAMPLES.parent.parent / "dagster_home" / "dagster.yaml", home)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DAGSTER_HOME", str(home))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -197,20 +197,29 @@ def _run_jobs(workspace: "Workspace", study: "Study") -> None:
 
     partitions = study.partitions()
     with dg.DagsterInstance.get() as instance:
-        _run(defs, "prepare", instance)
+        _run(defs, "prepare", workspace, instance)
         instance.add_dynamic_partitions(str(RUNGS.name), partitions)
         for partition in partitions:
-            _run(defs, "replay_rung", instance, partition)
-        _run(defs, "report", instance)
+            _run(defs, "replay_rung", workspace, instance, partition)
+        _run(defs, "report", workspace, instance)
 
 
-def _run(defs: "dg.Definitions", job: str, instance: "dg.DagsterInstance", partition: str | None = None) -> None:
+def _run(
+    defs: "dg.Definitions",
+    job: str,
+    workspace: "Workspace",
+    instance: "dg.DagsterInstance",
+    partition: str | None = None,
+) -> None:
     """Run a job in this process; leave with the reason when it fails."""
     if partition is None:
         click.echo(f"{job} ...", err=True)
-    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    config = {
+        "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
+        "resources": {"workspace": {"config": workspace.model_dump()}},
+    }
     result = defs.resolve_job_def(job).execute_in_process(
-        run_config=quiet, instance=instance, partition_key=partition, raise_on_error=False
+        run_config=config, instance=instance, partition_key=partition, raise_on_error=False
     )
     if result.success:
         return
