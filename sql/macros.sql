@@ -5,6 +5,10 @@
 create or replace macro pct(n, d) as
     case when d > 0 then ((2000 * n::bigint + d::bigint) // (2 * d::bigint)) / 10.0::double end;
 
+-- A figure that is no fraction of counts (a mean of rates, a difference) with one decimal, half up: what binary fractions
+-- leave behind the ninth decimal does not decide.
+create or replace macro tenth(x) as round(round(x, 9), 1);
+
 -- A proportion; NULL, not 0 and not an error, when there is nothing to divide by.
 create or replace macro rate(n, d) as case when d > 0 then n::double / d::double end;
 
@@ -21,7 +25,8 @@ create or replace macro wilson_high(p, n) as case when n > 0 then least(1,
      + 1.959963984540054 * sqrt(p * (1 - p) / n + 3.841458820694124 / (4 * n * n))) / (1 + 3.841458820694124 / n)) end;
 
 -- Where in its run a decision stands. The last one comes first in precedence, so that a run of a single decision is
--- "last": the stops cluster there. The steps between the first and the last are cut in thirds.
+-- "last": the stops cluster there. The way between the first and the last step is cut in thirds; a step on a cut belongs to
+-- the earlier part, so that a run of four steps is first, early, middle, last.
 create or replace macro position_bucket(step_index, n_steps) as
     case when step_index = n_steps - 1 then 'last'
          when step_index = 0 then 'first'

@@ -57,8 +57,8 @@ def test_an_agent_that_sees_no_order_has_a_seed_spread_of_exactly_zero(airline: 
 
 def test_every_level_of_detail_counts_the_same_rows(airline: Run) -> None:
     for table in ("per_class", "per_tool"):
-        query = f"""select count(*) from (select ladder, rung, slice, sum(n) as n, sum(n_correct) as n_correct from {table}
-                    group by all) as parts join aggregate using (ladder, rung, slice)
+        query = f"""select count(*) from (select ladder, rung, slice, sum(n) as n, sum(n_correct) as n_correct
+                    from {table} group by all) as parts join aggregate using (ladder, rung, slice)
                     where parts.n <> aggregate.n or parts.n_correct <> aggregate.n_correct"""
         assert airline.one(query) == 0, table
     failures = """select count(*) from (select ladder, rung, slice, sum(n_failures) as n_failures from confused_pairs

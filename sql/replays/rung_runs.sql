@@ -7,7 +7,7 @@ select
     min(chosen_at) as first_chosen_at,                                      -- when the first choice was obtained, UTC
     max(n_requests * n_seeds * n_draws) as n_expected,                      -- choices that a complete rung has
     count(request_id) as n_choices,                                         -- choices that there are
-    count(distinct (request_id, seed, draw)) as n_distinct,                 -- of these, different ones
+    count(distinct (request_id, seed, draw)) filter (where request_id is not null) as n_distinct, -- different ones
     count(*) filter (where status in ('called', 'stopped')) as n_scorable,  -- choices that can be scored
     count(*) filter (where status = 'not_served') as n_not_served,          -- the catalogue lacks what the request needs
     count(*) filter (where status not in ('called', 'stopped', 'not_served')) as n_undecided -- no scorable answer came

@@ -1,5 +1,5 @@
 -- One row per (ladder, rung, slice): all scored rows together. The denominator holds every scorable choice; what could not
--- be scored is counted beside it. Not for a verdict: this figure stays high while one tool or one class collapses, and its
+-- be scored is counted in replays.rung_runs. Not for a verdict: this figure stays high while one tool or one class collapses, and its
 -- class shares are the sampling quota's. Not comparable between label set versions.
 select
     study, ladder, rung, rung_order, label_set_version, catalogue_hash, model_served, run_date, slice,

@@ -8,8 +8,8 @@ select
     rate(sum(n_correct), sum(n)) as micro,                              -- every row counts the same
     pct(sum(n_correct), sum(n)) as micro_pct,                           -- the same in percent, half up
     avg(rate) as macro,                                                 -- every class counts the same
-    round(100 * avg(rate), 1) as macro_pct,                             -- the same in percent
-    round(100 * (micro - macro), 1) as gap_pp                           -- micro - macro in points
+    tenth(100 * avg(rate)) as macro_pct,                               -- the same in percent
+    tenth(100 * (micro - macro)) as gap_pp                             -- micro - macro in points
 from reports.per_class
 group by study, ladder, rung, rung_order, label_set_version, catalogue_hash, model_served, run_date, slice
 order by ladder, rung_order, slice

@@ -3,8 +3,8 @@
 select
     after.study, ladder, after.rung, after.rung_order, after.label_set_version, after.catalogue_hash,
     after.model_served, after.run_date, after.slice, request_id, seed, draw, after.expected,
-    before.chosen_action as chosen_before,                              -- what was chosen on the first rung
-    after.chosen_action as chosen,                                      -- what is chosen on this one
+    before.chosen_action as action_before,                              -- every tool called on the first rung
+    after.chosen_action as action,                                      -- every tool called on this one
     before.kind as kind_before,                                         -- its kind on the first rung
     after.kind,
     case when before.correct and not after.correct then 'loss'

@@ -14,6 +14,6 @@ select
     count(args_ok) as n_args_scored,                                    -- rows whose arguments can be judged
     count(*) filter (where args_ok) as n_args_correct                   -- of these, name and arguments acceptable
 from scores.scored_rows
-join reports.request_correlation using (ladder, rung, slice)
+join (select ladder, rung, slice, rho from reports.request_correlation) as correlation using (ladder, rung, slice)
 group by study, ladder, rung, rung_order, label_set_version, catalogue_hash, model_served, run_date, slice, row_class
 order by ladder, rung_order, slice, row_class

@@ -11,6 +11,6 @@ select
     wilson_low(rate, effective_n) as low,                               -- 95 % Wilson interval on effective_n
     wilson_high(rate, effective_n) as high                              -- 95 % Wilson interval on effective_n
 from scores.scored_rows
-join reports.request_correlation using (ladder, rung, slice)
+join (select ladder, rung, slice, rho from reports.request_correlation) as correlation using (ladder, rung, slice)
 group by study, ladder, rung, rung_order, label_set_version, catalogue_hash, model_served, run_date, slice, expected
 order by ladder, rung_order, slice, expected

@@ -11,7 +11,7 @@ select
     study, ladder, rung, rung_order, label_set_version, catalogue_hash, model_served, run_date, slice,
     count(*) as n_seeds,                                                -- orders of the tools
     avg(rate) as mean_rate,                                             -- mean over the seeds
-    round(100 * avg(rate), 1) as mean_pct,                              -- the same in percent
+    tenth(100 * avg(rate)) as mean_pct,                                -- the same in percent
     min(rate) as lowest,                                                -- rate of the worst seed
     max(rate) as highest,                                               -- rate of the best seed
     case when count(*) > 1 then 100 * (max(rate) - min(rate)) end as range_pp, -- highest - lowest in points

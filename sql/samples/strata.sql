@@ -1,5 +1,6 @@
 -- One row per position bucket: how many decisions it holds, how many were asked for and drawn, and how many of either
--- chose no tool. The shares of the sample are the quota's; those of the population are production's.
+-- chose no tool. The shares of the sample are the quota's; those of the population are
+-- the traces', of decisions whose context is complete.
 select
     study,
     position_bucket(step_index, n_steps) as bucket,              -- where in its run a decision stands
