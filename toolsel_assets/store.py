@@ -23,6 +23,7 @@ from typing import IO, Any
 
 import duckdb
 
+from toolsel_assets.vocabulary.keys import KEYS
 from toolsel_assets.vocabulary.problem import BadInput
 
 #: Raised by one whenever a published table loses or renames a column.
@@ -126,7 +127,7 @@ def _sql_table(con: Connection, path: Path) -> SqlTable:
         name=path.stem,
         select=select,
         doc="\n".join(heading[:n_heading]),
-        column_docs=docs,
+        column_docs={**KEYS, **docs},
         reads=frozenset(_tables_in(json.loads(con.execute("select json_serialize_sql(?)", [select]).fetchall()[0][0]))),
     )
 

@@ -35,6 +35,24 @@ PUBLISHED = (
     "verdict.verdicts",
 )
 
+#: What the page shows.
+REPORTED = (
+    "traces.ingest_files",
+    "samples.strata",
+    "labels.label_sets",
+    "replays.rungs",
+    "replays.rung_runs",
+    "reports.aggregate",
+    "reports.per_class",
+    "reports.averages",
+    "reports.per_tool",
+    "reports.confused_pairs",
+    "reports.flips",
+    "reports.seed_spread",
+    "verdict.findings",
+    "verdict.verdicts",
+)
+
 # Eager: with a daemon running, the reports follow a rung that a sensor has asked anew, once no input is missing.
 report_tables = sql_assets("reports", automation_condition=dg.AutomationCondition.eager())
 
@@ -60,7 +78,7 @@ def bi(workspace: Workspace) -> dg.MaterializeResult[None]:
 
 @dg.asset(
     key=["published", "report"],
-    deps=[key(name) for name in PUBLISHED],
+    deps=[key(name) for name in REPORTED],
     group_name="reports",
     kinds={"html"},
     owners=OWNERS,
@@ -75,22 +93,3 @@ def report(workspace: Workspace) -> dg.MaterializeResult[None]:
     temporary.write_text(render(tables), encoding="utf-8")
     temporary.replace(path)
     return dg.MaterializeResult(metadata={"path": dg.MetadataValue.path(path)})
-
-
-#: What the page shows.
-REPORTED = (
-    "traces.ingest_files",
-    "samples.strata",
-    "labels.label_sets",
-    "replays.rungs",
-    "replays.rung_runs",
-    "reports.aggregate",
-    "reports.per_class",
-    "reports.averages",
-    "reports.per_tool",
-    "reports.confused_pairs",
-    "reports.flips",
-    "reports.seed_spread",
-    "verdict.findings",
-    "verdict.verdicts",
-)

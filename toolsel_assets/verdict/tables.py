@@ -1,6 +1,7 @@
 """The tables of stage 8."""
 
 from toolsel_assets.store import Table, columns
+from toolsel_assets.vocabulary.keys import KEYS
 
 CRITERIA_REGISTRY = Table(
     "verdict",
@@ -15,16 +16,9 @@ CRITERIA_REGISTRY = Table(
     ),
 )
 
-_KEYS = {
-    "study": "VARCHAR the study",
-    "ladder": "VARCHAR the ladder",
-    "rung": "VARCHAR the rung",
-    "rung_order": "INTEGER place in the ladder, from 0",
-    "label_set_version": "VARCHAR the label set version",
-    "catalogue_hash": "VARCHAR hash of the tools' definitions",
-    "model_served": "VARCHAR the models that answered in the rung, joined by |",
-    "run_date": "DATE day of the rung's first choice, UTC",
-}
+_NAMES = ("study", "ladder", "rung", "rung_order", "label_set_version", "catalogue_hash", "model_served", "run_date")
+_TYPES = {"rung_order": "INTEGER", "run_date": "DATE"}
+_KEYS = {name: f"{_TYPES.get(name, 'VARCHAR')} {KEYS[name]}" for name in _NAMES}
 
 FINDINGS = Table(
     "verdict",
