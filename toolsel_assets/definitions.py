@@ -20,6 +20,7 @@ import toolsel_assets.traces.assets
 import toolsel_assets.traces.checks
 import toolsel_assets.verdict.assets
 import toolsel_assets.verdict.checks
+from toolsel_assets.graph import PREPARE, REPLAY_RUNG, REPORT
 from toolsel_assets.resources import workspace_from_environment
 
 ASSETS = [
@@ -40,24 +41,10 @@ CHECKS = [
     toolsel_assets.verdict.checks,
 ]
 
-CHOICES_BY_RUNG = dg.AssetSelection.assets(["replays", "choices_by_rung"])
-REGISTRY = dg.AssetSelection.assets(["verdict", "criteria_registry"])
-BEFORE = dg.AssetSelection.groups("traces", "samples", "labels", "catalogues") | REGISTRY
-BEFORE = BEFORE | dg.AssetSelection.assets(["replays", "rungs"])
-
 defs = dg.Definitions(
     assets=dg.load_assets_from_modules(ASSETS),
     asset_checks=dg.load_asset_checks_from_modules(CHECKS),
-    jobs=[
-        # Partitioned and unpartitioned assets do not share a run: `toolsel run` runs these three in turn.
-        dg.define_asset_job("prepare", BEFORE, description="Everything that must stand before an agent is asked."),
-        dg.define_asset_job("replay_rung", CHOICES_BY_RUNG, description="Ask one rung; one partition a rung."),
-        dg.define_asset_job(
-            "report",
-            dg.AssetSelection.all() - BEFORE - CHOICES_BY_RUNG,
-            description="Load all choices, judge, report, publish.",
-        ),
-    ],
+    jobs=[PREPARE, REPLAY_RUNG, REPORT],
     sensors=[toolsel_assets.catalogues.sensors.catalogue_changed],
     resources={"workspace": workspace_from_environment()},
     # A step in a process of its own imports dagster again: 15 empty assets took 6 s in one process and 99 s in many.

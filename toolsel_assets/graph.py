@@ -1,7 +1,7 @@
 """What the assets of every stage have in common: how a table appears in the graph.
 
 What belongs here: a table's asset spec, the metadata of its materialisation, the one step that builds a schema of sql/,
-and the partitions. What does not: what a table holds (the stages), where it lies (store.py).
+the partitions and the jobs. What does not: what a table holds (the stages), where it lies (store.py).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +18,21 @@ OWNERS = ["team:evaluation"]
 
 #: One partition per rung, `<ladder>.<rung>`. Order seeds and draws live inside the step.
 RUNGS = dg.DynamicPartitionsDefinition(name="rungs")
+
+
+_PARTITIONED = dg.AssetSelection.assets(["replays", "choices_by_rung"])
+_BEFORE = dg.AssetSelection.groups("traces", "samples", "labels", "catalogues") | dg.AssetSelection.assets(
+    ["replays", "rungs"], ["verdict", "criteria_registry"]
+)
+
+# Partitioned and unpartitioned assets do not share a run: `toolsel run` runs these three in turn.
+PREPARE = dg.define_asset_job("prepare", _BEFORE, description="Everything that must stand before an agent is asked.")
+REPLAY_RUNG = dg.define_asset_job("replay_rung", _PARTITIONED, description="Ask one rung; one partition a rung.")
+REPORT = dg.define_asset_job(
+    "report",
+    dg.AssetSelection.all() - _BEFORE - _PARTITIONED,
+    description="Load all choices, judge, report, publish.",
+)
 
 
 def key(full_name: str) -> dg.AssetKey:

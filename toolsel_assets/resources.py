@@ -21,6 +21,9 @@ CHECKOUT = Path(__file__).parent.parent
 STUDY_VARIABLE, DATA_VARIABLE, LADDER_VARIABLE = "TOOLSEL_STUDY", "TOOLSEL_DATA", "TOOLSEL_LADDER"
 DEFAULT_STUDY = "airline"
 
+#: Seconds to wait for a warehouse that another process has open: longer than any step of a run holds it.
+LOCK_WAIT = 15.0
+
 
 def examples() -> list[str]:
     """List the studies that are shipped with the package."""
@@ -61,13 +64,14 @@ class Warehouse(DuckDBResource):
     """The private DuckDB file of a study.
 
     dagster-duckdb's own connection is always read-write and waits silently for up to 100 s when the file is locked.
-    Here a reader says so, and a lock is an error at once that names who holds it.
+    Here a reader says so; a lock is waited for aloud, since another run may hold it for a moment, and then is an error
+    that names who holds it.
     """
 
     @contextmanager
     def get_connection(self, *, read_only: bool = False) -> Iterator[store.Connection]:
         """Open the warehouse and close it whatever happens."""
-        with store.connect(Path(self.database), read_only=read_only) as con:
+        with store.connect(Path(self.database), read_only=read_only, wait=LOCK_WAIT) as con:
             yield con
 
 

@@ -10,6 +10,7 @@ written twice. DuckDB 2.0 lets one process write a file and locks readers out me
 """
 
 import json
+import logging
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
+from time import monotonic, sleep
 from types import TracebackType
 from typing import IO, Any
 
@@ -33,6 +35,8 @@ SCHEMA_VERSION = 1
 PUBLISHED_STORAGE = "v1.0.0"
 
 Connection = duckdb.DuckDBPyConnection
+
+PROGRESS = logging.getLogger("toolsel.store")
 
 
 @dataclass(frozen=True)
@@ -170,9 +174,15 @@ def exists(con: Connection, name: str) -> bool:
     return bool(found)
 
 
-def rows(con: Connection, query: str, parameters: Sequence[object] = ()) -> list[dict[str, Any]]:
+def read_files(query: str, parameters: Mapping[str, object]) -> list[dict[str, Any]]:
+    """Run a query over Parquet files without opening the warehouse, so that no other process is in the way."""
+    with duckdb.connect() as con:
+        return rows(con, query, parameters)
+
+
+def rows(con: Connection, query: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> list[dict[str, Any]]:
     """Run a query and give its rows as dictionaries."""
-    result = con.execute(query, list(parameters))
+    result = con.execute(query, dict(parameters) if isinstance(parameters, Mapping) else list(parameters))
     names = [column[0] for column in result.description or ()]
     return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
@@ -264,28 +274,43 @@ def load(con: Connection, table: Table, paths: Sequence[Path]) -> int:
 
 
 @contextmanager
-def connect(path: Path, *, read_only: bool = False) -> Iterator[Connection]:
-    """Open a DuckDB file with the macros of sql/, and close it whatever happens."""
+def connect(path: Path, *, read_only: bool = False, wait: float = 0) -> Iterator[Connection]:
+    """Open a DuckDB file with the macros of sql/, and close it whatever happens.
+
+    A file that another process has open is waited for, with a word about it, up to `wait` seconds; then it is an
+    error that names the process.
+    """
     if read_only and not path.exists():
         raise BadInput(str(path), "there is no warehouse yet", "toolsel run makes it")
     path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        con = duckdb.connect(str(path), read_only=read_only)
-    except duckdb.IOException as error:
-        if "lock" not in str(error).lower():
-            raise
-        holder = re.search(r"PID \d+", str(error))
-        raise BadInput(
-            str(path),
-            f"another process has it open{f' ({holder[0]})' if holder else ''}",
-            "DuckDB lets one process write at a time; close it, and point BI tools at published/bi.duckdb instead",
-        ) from error
+    con = _open(path, read_only=read_only, until=monotonic() + wait)
     try:
         if not read_only:
             add_macros(con)
         yield con
     finally:
         con.close()
+
+
+def _open(path: Path, *, read_only: bool, until: float) -> Connection:
+    told = False
+    while True:
+        try:
+            return duckdb.connect(str(path), read_only=read_only)
+        except duckdb.IOException as error:
+            if "lock" not in str(error).lower():
+                raise
+            holder = re.search(r"PID \d+", str(error))
+            found = f"another process has it open{f' ({holder[0]})' if holder else ''}"
+            if monotonic() >= until:
+                accepted = (
+                    "DuckDB lets one process write at a time; close it, and point BI tools at published/bi.duckdb"
+                )
+                raise BadInput(str(path), found, accepted) from error
+            if not told:
+                PROGRESS.info("waiting: %s, %s", path, found)
+                told = True
+            sleep(0.2)
 
 
 #: What may stand in a published column, so that every BI tool can read it.

@@ -9,14 +9,17 @@ from typing import Any
 
 import dagster as dg
 
-from toolsel_assets.graph import RUNGS
+from toolsel_assets.graph import PREPARE, REPLAY_RUNG, RUNGS, key
 from toolsel_assets.resources import Workspace
 from toolsel_assets.vocabulary.problem import BadInput
 
 
-@dg.sensor(job_name="replay_rung", minimum_interval_seconds=30)
+@dg.sensor(jobs=[REPLAY_RUNG, PREPARE], minimum_interval_seconds=30)
 def catalogue_changed(context: dg.SensorEvaluationContext, workspace: Workspace) -> dg.SensorResult | dg.SkipReason:
-    """Add a partition for each rung and request a run of those whose catalogue is new or has changed."""
+    """Add a partition for each rung and request a run of those whose catalogue is new or has changed.
+
+    What follows the choices is made again by the automation conditions of the assets, not from here.
+    """
     try:
         study = workspace.study()
     except BadInput as problem:
@@ -27,10 +30,17 @@ def catalogue_changed(context: dg.SensorEvaluationContext, workspace: Workspace)
     if not changed:
         return dg.SkipReason(f"the catalogues of {len(hashes)} rungs are as they were")
     counter = seen["counter"] + 1
+    tables = dg.RunRequest(
+        job_name="prepare",
+        run_key=f"catalogues:{counter}",
+        asset_selection=[key("catalogues.catalogue_tools"), key("replays.rungs")],
+    )
+    rungs = [
+        dg.RunRequest(job_name="replay_rung", partition_key=name, run_key=f"{name}:{hashes[name]}:{counter}")
+        for name in changed
+    ]
     return dg.SensorResult(
-        run_requests=[
-            dg.RunRequest(partition_key=name, run_key=f"{name}:{hashes[name]}:{counter}") for name in changed
-        ],
+        run_requests=[tables, *rungs],
         dynamic_partitions_requests=[RUNGS.build_add_request(changed)],
         cursor=json.dumps({"counter": counter, "hashes": hashes}),
     )

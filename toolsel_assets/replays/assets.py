@@ -23,15 +23,19 @@ from toolsel_assets.vocabulary.problem import BadInput
 
 PROGRESS = logging.getLogger("toolsel.replays")
 
-#: The requests of a label set with their labels and, where they are decisions of the traces, what was done.
+#: The requests of a label set with their labels and, where they are decisions of the traces, what was done. Read
+#: from the stages' Parquet files, so that rungs run beside each other and beside a step that writes the warehouse.
 REQUESTS = """
-select request_id, slice, messages, label, decision.calls, decision.status, decision.model_served
-from labels.requests join labels.label_rows using (label_set_version, request_id)
-left join traces.decisions as decision on decision_id = request_id
-where label_set_version = ? order by request_id
+select label_set_version, request_id, slice, messages, label, decision.calls, decision.status, decision.model_served
+from read_parquet($requests) as requests join read_parquet($label_rows) as labels using (label_set_version, request_id)
+left join read_parquet($decisions) as decision on decision_id = request_id
+where starts_with(label_set_version, $label_set || '@') order by request_id
 """
 
-rung_runs = sql_assets("replays")
+#: With a daemon running, what follows the choices is made again when a sensor has asked a rung anew.
+FOLLOWS = dg.AutomationCondition.eager()
+
+rung_runs = sql_assets("replays", automation_condition=FOLLOWS)
 
 
 @dg.asset(
@@ -45,12 +49,12 @@ rung_runs = sql_assets("replays")
 def rungs(workspace: Workspace) -> dg.MaterializeResult[None]:
     """List the rungs of all ladders; a ladder that its agent cannot climb is refused here, before anything runs."""
     study, path = workspace.study(), workspace.folder("replays", "rungs.parquet")
+    with store.RowFile(path, RUNGS) as file:
+        for ladder in study.ladders:
+            for rung in ladder.rungs:
+                make_agent(ladder, rung)
+                file.write(rung_row(study, ladder, rung, plan(workspace, study, ladder, rung)))
     with workspace.tables() as con:
-        with store.RowFile(path, RUNGS) as file:
-            for ladder in study.ladders:
-                for rung in ladder.rungs:
-                    make_agent(ladder, rung)
-                    file.write(rung_row(study, ladder, rung, plan(con, study, ladder, rung)))
         store.load(con, RUNGS, [path])
         return materialised(con, RUNGS)
 
@@ -72,10 +76,9 @@ def choices_by_rung(context: dg.AssetExecutionContext, workspace: Workspace) -> 
     study = workspace.study()
     ladder, rung = study.rung(context.partition_key)
     path = choices_path(workspace, ladder, rung)
-    with workspace.tables(read_only=True) as con:
-        work = plan(con, study, ladder, rung)
-        expected = len(work.requests) * len(order_seeds(ladder)) * ladder.draws
-        kept = is_current(con, path, work.inputs_hash(), expected)
+    work = plan(workspace, study, ladder, rung)
+    expected = len(work.requests) * len(order_seeds(ladder)) * ladder.draws
+    kept = is_current(path, work.inputs_hash(), expected)
     if not kept:
         with store.RowFile(path, CHOICES) as file:
             for row in choices(work, make_agent(ladder, rung), datetime.now(UTC).replace(tzinfo=None)):
@@ -91,6 +94,7 @@ def choices_by_rung(context: dg.AssetExecutionContext, workspace: Workspace) -> 
     group_name="replays",
     kinds={"duckdb", "python"},
     owners=OWNERS,
+    automation_condition=FOLLOWS,
 )
 def all_choices(workspace: Workspace) -> dg.MaterializeResult[None]:
     """Load the files of the rungs that the ladders have now. Every choice there is comes in, complete or not."""
@@ -106,26 +110,28 @@ def choices_path(workspace: Workspace, ladder: Ladder, rung: Rung) -> Path:
     return workspace.folder("replays", ladder.name, f"{rung.name}.parquet")
 
 
-def is_current(con: store.Connection, path: Path, inputs_hash: str, expected: int) -> bool:
+def is_current(path: Path, inputs_hash: str, expected: int) -> bool:
     """Say whether a file holds the complete choices of these very inputs."""
     if not path.exists():
         return False
-    found = store.rows(con, "select count(*) as n, max(inputs_hash) as hash from read_parquet(?)", [str(path)])[0]
+    query = "select count(*) as n, max(inputs_hash) as hash from read_parquet($path)"
+    found = store.read_files(query, {"path": str(path)})[0]
     return bool(found["n"] == expected and found["hash"] == inputs_hash)
 
 
-def plan(con: store.Connection, study: Study, ladder: Ladder, rung: Rung) -> RungPlan:
+def plan(workspace: Workspace, study: Study, ladder: Ladder, rung: Rung) -> RungPlan:
     """Gather all that a rung's replay needs."""
-    query = "select label_set_version from labels.label_sets where starts_with(label_set_version, ?)"
-    version = con.execute(query, [f"{ladder.label_set}@"]).fetchall()[0][0]
-    found = [{**row, "logged": logged(row)} for row in store.rows(con, REQUESTS, [version])]
-    requests = tuple(requests_of(found, ladder))
+    files = {name: str(workspace.folder("labels", f"{name}.parquet")) for name in ("requests", "label_rows")}
+    files["decisions"] = str(workspace.folder("traces", "decisions.parquet"))
+    rows = store.read_files(REQUESTS, {**files, "label_set": ladder.label_set})
+    requests = tuple(requests_of([{**row, "logged": logged(row)} for row in rows], ladder))
     if not requests:
         where = f"{study.folder / 'ladders' / ladder.name}.yaml, slices"
         raise BadInput(
             where, f"no request of {ladder.label_set} is in {list(ladder.slices or ())}", "slices of the label set"
         )
     prompt = study.prompts[rung.prompt] if rung.prompt else None
+    version = rows[0]["label_set_version"]
     return RungPlan(study.name, ladder, rung, study.catalogue(rung), prompt, version, requests)
 
 

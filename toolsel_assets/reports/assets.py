@@ -53,8 +53,10 @@ REPORTED = (
     "verdict.verdicts",
 )
 
-# Eager: with a daemon running, the reports follow a rung that a sensor has asked anew, once no input is missing.
-report_tables = sql_assets("reports", automation_condition=dg.AutomationCondition.eager())
+#: Eager: with a daemon running, the reports follow a rung that a sensor has asked anew, once no input is missing.
+FOLLOWS = dg.AutomationCondition.eager()
+
+report_tables = sql_assets("reports", automation_condition=FOLLOWS)
 
 
 @dg.asset(
@@ -63,6 +65,7 @@ report_tables = sql_assets("reports", automation_condition=dg.AutomationConditio
     group_name="reports",
     kinds={"duckdb", "parquet"},
     owners=OWNERS,
+    automation_condition=FOLLOWS,
 )
 def bi(workspace: Workspace) -> dg.MaterializeResult[None]:
     """One DuckDB file and one Parquet file per table, for BI tools and notebooks.
@@ -82,6 +85,7 @@ def bi(workspace: Workspace) -> dg.MaterializeResult[None]:
     group_name="reports",
     kinds={"html"},
     owners=OWNERS,
+    automation_condition=FOLLOWS,
 )
 def report(workspace: Workspace) -> dg.MaterializeResult[None]:
     """One HTML page: verdict, classes, averages, tools, pairs, and what the figures must not be used for."""

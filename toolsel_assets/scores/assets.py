@@ -30,6 +30,7 @@ order by c.ladder, c.rung_order, c.seed, c.draw, c.request_id
     key=list(SCORED_ROWS.key),
     deps=[key("replays.choices"), key("replays.rung_runs"), key("labels.label_rows")],
     description=SCORED_ROWS.doc,
+    automation_condition=dg.AutomationCondition.eager(),
     group_name="scores",
     kinds={"duckdb", "python"},
     owners=OWNERS,

@@ -83,6 +83,7 @@ def criteria_registry(workspace: Workspace) -> dg.MaterializeResult[None]:
             group_name="verdict",
             kinds={"duckdb", "python"},
             owners=OWNERS,
+            automation_condition=dg.AutomationCondition.eager(),
         )
         for table in (FINDINGS, VERDICTS)
     ]
