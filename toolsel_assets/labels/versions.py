@@ -7,6 +7,7 @@ does not: what one row means (vocabulary/label.py), where the messages of a samp
 import json
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
@@ -23,7 +24,7 @@ class LabelSet:
     name: str
     rows: tuple[LabelRow, ...]
 
-    @property
+    @cached_property
     def content_hash(self) -> str:
         """Hash what the rows say, whatever their order in the file: 64 hexadecimal digits."""
         return sha256("\n".join(row.model_dump_json() for row in self.rows).encode()).hexdigest()

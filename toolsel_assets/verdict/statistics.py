@@ -5,14 +5,14 @@ Proportions are 0..1 throughout. Counts may be fractions where requests were tri
 right in two of three trials counts two thirds.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
+from statistics import NormalDist
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,15 @@ class Interval:
 
 def normal_quantile(confidence: float, *, two_sided: bool) -> float:
     """Give the standard normal quantile of a confidence level."""
-    return float(ndtri((1 + confidence) / 2 if two_sided else confidence))
+    return NormalDist().inv_cdf((1 + confidence) / 2 if two_sided else confidence)
+
+
+def _root(falling: Callable[[float], float], low: float, high: float) -> float:
+    """Find where a falling function crosses 0, to 2^-50 of the way. scipy.optimize costs 0.6 s of every start."""
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
+    return (low + high) / 2
 
 
 def tango(losses: float, gains: float, n: float, confidence: float = 0.95, *, two_sided: bool = True) -> Interval:
@@ -48,9 +56,9 @@ def tango(losses: float, gains: float, n: float, confidence: float = 0.95, *, tw
         return (losses - gains - n * delta) / sqrt(variance) if variance > 0 else 0.0
 
     edge = 1 - 1e-12
-    low = -1.0 if score(-edge) < z else brentq(lambda d: score(d) - z, -edge, estimate)
-    high = 1.0 if score(edge) > -z else brentq(lambda d: score(d) + z, estimate, edge)
-    return Interval(estimate, float(low), float(high))
+    low = -1.0 if score(-edge) < z else _root(lambda d: score(d) - z, -edge, estimate)
+    high = 1.0 if score(edge) > -z else _root(lambda d: score(d) + z, estimate, edge)
+    return Interval(estimate, low, high)
 
 
 def sign_flip(differences: Sequence[int]) -> float:
