@@ -182,7 +182,9 @@ def read_files(query: str, parameters: Mapping[str, object]) -> list[dict[str, A
 
 @cache
 def _memory() -> Connection:
-    return duckdb.connect()
+    con = duckdb.connect()
+    add_macros(con)
+    return con
 
 
 def _no_file() -> Connection:

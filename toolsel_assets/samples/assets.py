@@ -12,11 +12,12 @@ from toolsel_assets.samples.stratify import Drawn, Sketch, draw
 from toolsel_assets.samples.tables import SAMPLED_STATES
 from toolsel_assets.vocabulary.decision import BUCKETS
 
-#: One pass, memory of buckets x quota: no window, no sort, no message text.
+#: One pass over the Parquet file, memory of buckets x quota: no window, no sort, no message text. From the warehouse it
+#: would fill DuckDB's cache with every block that it reads.
 SKETCH = """
-select bucket, count(*), arg_min({'key': sample_key, 'id': decision_id}, sample_key, $size)
+select bucket, count(*) as population, arg_min({'key': sample_key, 'id': decision_id}, sample_key, $size) as lowest
 from (select position_bucket(step_index, n_steps) as bucket, sample_key, decision_id
-      from traces.decisions where context_complete)
+      from read_parquet($decisions) where context_complete)
 group by bucket
 """
 
@@ -38,19 +39,21 @@ def sampled_states(workspace: Workspace) -> dg.MaterializeResult[None]:
     """Draw the sample."""
     study = workspace.study()
     quota = study.spec.sample.quota
+    decisions = workspace.folder("traces", "decisions.parquet")
+    drawn = draw(sketches(decisions, max(quota.values(), default=0)), quota)
     with workspace.tables() as con:
-        drawn = draw(sketches(con, max(quota.values(), default=0)), quota)
         path = write_sample(workspace, drawn, quota, con)
         store.load(con, SAMPLED_STATES, [path])
         newest = newest_decision(con, "select max(decided_at) from samples.sampled_states")
         return materialised(con, SAMPLED_STATES, data_time=newest)
 
 
-def sketches(con: store.Connection, size: int) -> dict[str, Sketch]:
-    """Sketch every bucket of traces.decisions, in the order of the buckets."""
+def sketches(decisions: Path, size: int) -> dict[str, Sketch]:
+    """Sketch every bucket of a Parquet file of decisions, in the order of the buckets."""
+    rows = store.read_files(SKETCH.replace("$size", str(max(size, 1))), {"decisions": str(decisions)})
     found = {
-        bucket: Sketch(population, tuple((row["key"], row["id"]) for row in lowest))
-        for bucket, population, lowest in con.execute(SKETCH.replace("$size", str(max(size, 1)))).fetchall()
+        row["bucket"]: Sketch(row["population"], tuple((low["key"], low["id"]) for low in row["lowest"]))
+        for row in rows
     }
     return {bucket: found.get(bucket, Sketch(0, ())) for bucket in BUCKETS}
 
