@@ -1,7 +1,7 @@
 """What the sample costs: samples/assets.py's own query on tables of decisions of growing size.
 
-What belongs here: a synthetic decisions.parquet of the columns that sampling reads, and one process per measurement. What
-does not: the query (imported), absolute limits.
+What belongs here: a synthetic decisions.parquet of the columns that sampling reads, and one process per measurement.
+What does not: the query (imported), absolute limits.
 """
 
 import argparse
