@@ -3,6 +3,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.conftest import EXAMPLES
 from tests.traces.test_openai_messages import USER, called
 from toolsel_assets.traces.decisions import Ingest, Joined, TraceFile
 
@@ -79,3 +83,28 @@ def test_messages_are_kept_once_per_run(jsonl: Callable[..., Path]) -> None:
     tables = ingest(jsonl(run("r", called("a"), {"role": "tool", "content": "x"}, ANSWER)))
     assert [m["position"] for m in tables["messages"]] == [0, 1, 2, 3]
     assert [d["n_messages"] for d in tables["decisions"]] == [1, 3]
+
+
+REAL = (EXAMPLES / "starter" / "traces" / "runs.jsonl").read_bytes()
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    cut=st.integers(0, len(REAL)),
+    noise=st.lists(st.tuples(st.integers(0, len(REAL) - 1), st.binary(max_size=3)), max_size=4),
+    as_array=st.booleans(),
+)
+def test_no_spoilt_file_raises_or_loses_a_record(
+    tmp_path: Path, cut: int, noise: list[tuple[int, bytes]], as_array: bool
+) -> None:
+    data = bytearray(b"[" + REAL.replace(b"\n", b",\n").rstrip(b",\n") + b"]" if as_array else REAL)
+    for place, replacement in noise:
+        data[place : place + len(replacement)] = replacement
+    path = tmp_path / "spoilt"
+    path.write_bytes(data[: cut + 1])
+    tables = ingest(path)
+    (file,) = tables["ingest_files"]
+    assert file["n_records"] == file["n_runs"] + file["n_rejects"]
+    assert file["n_rejects"] == len(tables["ingest_rejects"])
+    assert file["n_decisions"] == len(tables["decisions"]) == len({d["decision_id"] for d in tables["decisions"]})
+    assert all(d["status"] == "stopped" for d in tables["decisions"] if d["action"] == "(no tool)")

@@ -79,14 +79,16 @@ def slice_view(tables: Tables, ladder: str, rung: str, slice_name: str) -> dict[
     here = {"ladder": ladder, "rung": rung, "slice": slice_name}
     spread = tables.where("seed_spread", ladder=ladder, slice=slice_name)
     tools = tools_beside_first(tables, ladder, here)
+    compares = bool(first_rung(tables, "aggregate", ladder, here))
     return {
         "name": slice_name,
+        "compares": compares,
         "aggregate": tables.where("aggregate", **here)[0],
         "averages": tables.where("averages", **here)[0],
         "classes": class_order(tables.where("per_class", **here)),
         "class_chart": Markup(class_chart(tables, ladder, here)),
         "spread": tables.where("seed_spread", **here)[0],
-        "ladder_chart": Markup(ladder_chart(spread)) if len(spread) > 1 else None,
+        "ladder_chart": Markup(ladder_chart(spread)) if compares else None,
         "tools": tools,
         "pairs": tables.where("confused_pairs", **here)[:12],
         "n_pairs": len(tables.where("confused_pairs", **here)),
@@ -131,7 +133,9 @@ def ladder_chart(spread: Sequence[Row]) -> str:
 
 
 def first_rung(tables: Tables, table: str, ladder: str, here: Mapping[str, str]) -> list[Row]:
-    """Give the first rung's rows of a slice; none when this is the first rung."""
+    """Give the first rung's rows of a slice; none when this is the first rung, or the requests test something new."""
+    if here["slice"] != "existing":
+        return []
     found = tables.where(table, ladder=ladder, slice=here["slice"], rung_order=0)
     return [row for row in found if row["rung"] != here["rung"]]
 
