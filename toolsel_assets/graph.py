@@ -4,7 +4,7 @@ What belongs here: a table's asset spec, the metadata of its materialisation, th
 the partitions and the jobs. What does not: what a table holds (the stages), where it lies (store.py).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
@@ -19,6 +19,10 @@ OWNERS = ["team:evaluation"]
 #: One partition per rung, `<ladder>.<rung>`. Order seeds and draws live inside the step.
 RUNGS = dg.DynamicPartitionsDefinition(name="rungs")
 
+
+#: With a daemon running, a table with this condition is made again when a sensor has asked a rung anew, once
+#: nothing that it reads is missing.
+FOLLOWS = dg.AutomationCondition.eager()
 
 _PARTITIONED = dg.AssetSelection.assets(["replays", "choices_by_rung"])
 _BEFORE = dg.AssetSelection.groups("traces", "samples", "labels", "catalogues") | dg.AssetSelection.assets(
@@ -78,15 +82,31 @@ def materialised(
     return dg.MaterializeResult(asset_key=dg.AssetKey(list(table.key)), metadata=found)
 
 
-def sql_assets(schema: str, *, only: Sequence[str] = (), **spec: Any) -> dg.AssetsDefinition:
-    """Make one step of the tables in sql/<schema>/ (or of those named), in the order of what they read.
+def table_asset(
+    table: store.Table, deps: Iterable[str] = (), **more: Any
+) -> Callable[[Callable[..., dg.MaterializeResult[None]]], dg.AssetsDefinition]:
+    """Make an asset of one table that Python fills."""
+    made: Callable[[Callable[..., dg.MaterializeResult[None]]], dg.AssetsDefinition] = dg.asset(
+        key=list(table.key),
+        deps=[key(name) for name in deps],
+        description=table.doc,
+        group_name=table.schema,
+        kinds={"duckdb", "python"},
+        owners=OWNERS,
+        **more,
+    )
+    return made
+
+
+def sql_assets(schema: str, **spec: Any) -> dg.AssetsDefinition:
+    """Make one step of the tables in sql/<schema>/, in the order of what they read.
 
     One step opens the warehouse once. Any subset can be materialised; each table is an asset of its own.
     """
-    tables = [table for table in store.sql_tables(schema) if not only or table.name in only]
+    tables = store.sql_tables(schema)
     specs = [table_spec(table, sorted(table.reads), skippable=True, **spec) for table in tables]
 
-    @dg.multi_asset(name="_".join(("build", schema, *only)), specs=specs, can_subset=True)
+    @dg.multi_asset(name=f"build_{schema}", specs=specs, can_subset=True)
     def build_tables(context: dg.AssetExecutionContext, workspace: Workspace) -> Iterator[dg.MaterializeResult[None]]:
         with workspace.tables() as con:
             for table in tables:

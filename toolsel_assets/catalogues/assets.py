@@ -6,17 +6,11 @@ import dagster as dg
 
 from toolsel_assets import store
 from toolsel_assets.catalogues.tables import CATALOGUE_TOOLS
-from toolsel_assets.graph import OWNERS, materialised
+from toolsel_assets.graph import materialised, table_asset
 from toolsel_assets.resources import Workspace
 
 
-@dg.asset(
-    key=list(CATALOGUE_TOOLS.key),
-    description=CATALOGUE_TOOLS.doc,
-    group_name="catalogues",
-    kinds={"duckdb", "python"},
-    owners=OWNERS,
-)
+@table_asset(CATALOGUE_TOOLS)
 def catalogue_tools(workspace: Workspace) -> dg.MaterializeResult[None]:
     """Load the catalogue files."""
     study, path = workspace.study(), workspace.folder("catalogues", "catalogue_tools.parquet")

@@ -9,7 +9,7 @@ from typing import Any
 import dagster as dg
 
 from toolsel_assets import store
-from toolsel_assets.graph import OWNERS, key, materialised, sql_assets
+from toolsel_assets.graph import FOLLOWS, OWNERS, key, materialised, sql_assets, table_asset
 from toolsel_assets.graph import RUNGS as RUNG_PARTITIONS
 from toolsel_assets.replays.agents import Choice
 from toolsel_assets.replays.run import RungPlan, agent_module, choices, make_agent, order_seeds, requests_of
@@ -32,20 +32,10 @@ left join read_parquet($decisions) as decision on decision_id = request_id
 where starts_with(label_set_version, $label_set || '@') order by request_id
 """
 
-#: With a daemon running, what follows the choices is made again when a sensor has asked a rung anew.
-FOLLOWS = dg.AutomationCondition.eager()
-
 rung_runs = sql_assets("replays", automation_condition=FOLLOWS)
 
 
-@dg.asset(
-    key=list(RUNGS.key),
-    deps=[key("labels.label_sets"), key("labels.label_rows"), key("catalogues.catalogue_tools")],
-    description=RUNGS.doc,
-    group_name="replays",
-    kinds={"duckdb", "python"},
-    owners=OWNERS,
-)
+@table_asset(RUNGS, ["labels.label_sets", "labels.label_rows", "catalogues.catalogue_tools"])
 def rungs(workspace: Workspace) -> dg.MaterializeResult[None]:
     """List the rungs of all ladders; a ladder that its agent cannot climb is refused here, before anything runs."""
     study, path = workspace.study(), workspace.folder("replays", "rungs.parquet")
@@ -87,15 +77,7 @@ def choices_by_rung(context: dg.AssetExecutionContext, workspace: Workspace) -> 
     return dg.MaterializeResult(metadata={"dagster/row_count": expected, "kept": kept, "path": str(path)})
 
 
-@dg.asset(
-    key=list(CHOICES.key),
-    deps=[key("replays.choices_by_rung"), key("replays.rungs")],
-    description=CHOICES.doc,
-    group_name="replays",
-    kinds={"duckdb", "python"},
-    owners=OWNERS,
-    automation_condition=FOLLOWS,
-)
+@table_asset(CHOICES, ["replays.choices_by_rung", "replays.rungs"], automation_condition=FOLLOWS)
 def all_choices(workspace: Workspace) -> dg.MaterializeResult[None]:
     """Load the files of the rungs that the ladders have now. Every choice there is comes in, complete or not."""
     study = workspace.study()

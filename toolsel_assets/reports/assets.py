@@ -3,7 +3,7 @@
 import dagster as dg
 
 from toolsel_assets import store
-from toolsel_assets.graph import OWNERS, key, sql_assets
+from toolsel_assets.graph import FOLLOWS, OWNERS, key, sql_assets
 from toolsel_assets.reports.html import Tables, render
 from toolsel_assets.resources import Workspace
 
@@ -52,9 +52,6 @@ REPORTED = (
     "verdict.findings",
     "verdict.verdicts",
 )
-
-#: Eager: with a daemon running, the reports follow a rung that a sensor has asked anew, once no input is missing.
-FOLLOWS = dg.AutomationCondition.eager()
 
 report_tables = sql_assets("reports", automation_condition=FOLLOWS)
 

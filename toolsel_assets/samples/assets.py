@@ -6,7 +6,7 @@ from pathlib import Path
 import dagster as dg
 
 from toolsel_assets import store
-from toolsel_assets.graph import OWNERS, key, materialised, newest_decision, sql_assets
+from toolsel_assets.graph import materialised, newest_decision, sql_assets, table_asset
 from toolsel_assets.resources import Workspace
 from toolsel_assets.samples.stratify import Drawn, Sketch, draw
 from toolsel_assets.samples.tables import SAMPLED_STATES
@@ -24,13 +24,9 @@ group by bucket
 strata = sql_assets("samples")
 
 
-@dg.asset(
-    key=list(SAMPLED_STATES.key),
-    deps=[key("traces.decisions")],
-    description=SAMPLED_STATES.doc,
-    group_name="samples",
-    kinds={"duckdb", "python"},
-    owners=OWNERS,
+@table_asset(
+    SAMPLED_STATES,
+    ["traces.decisions"],
     # The visible badge only: it knows when the sample was last drawn, not how old the traffic in it is. That is the
     # check resampled_from_live_traffic.
     freshness_policy=dg.FreshnessPolicy.time_window(fail_window=timedelta(days=365), warn_window=timedelta(days=180)),

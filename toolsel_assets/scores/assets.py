@@ -6,7 +6,7 @@ from typing import Any
 import dagster as dg
 
 from toolsel_assets import INSTRUMENT_VERSION, store
-from toolsel_assets.graph import OWNERS, key, materialised
+from toolsel_assets.graph import FOLLOWS, materialised, table_asset
 from toolsel_assets.resources import Workspace
 from toolsel_assets.scores.arguments import Rules
 from toolsel_assets.scores.classify import CONVENTION, score_action
@@ -26,15 +26,7 @@ order by c.ladder, c.rung_order, c.seed, c.draw, c.request_id
 """
 
 
-@dg.asset(
-    key=list(SCORED_ROWS.key),
-    deps=[key("replays.choices"), key("replays.rung_runs"), key("labels.label_rows")],
-    description=SCORED_ROWS.doc,
-    automation_condition=dg.AutomationCondition.eager(),
-    group_name="scores",
-    kinds={"duckdb", "python"},
-    owners=OWNERS,
-)
+@table_asset(SCORED_ROWS, ["replays.choices", "replays.rung_runs", "labels.label_rows"], automation_condition=FOLLOWS)
 def scored_rows(workspace: Workspace) -> dg.MaterializeResult[None]:
     """Judge every scorable choice."""
     rules, path = workspace.study().rules, workspace.folder("scores", "scored_rows.parquet")

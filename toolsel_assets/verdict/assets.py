@@ -7,7 +7,7 @@ from typing import Any
 import dagster as dg
 
 from toolsel_assets import store
-from toolsel_assets.graph import OWNERS, key, materialised
+from toolsel_assets.graph import FOLLOWS, materialised, table_asset, table_spec
 from toolsel_assets.resources import Workspace
 from toolsel_assets.study import Study, criteria_hash
 from toolsel_assets.verdict.commitment import Registration, current, register, why_inadmissible
@@ -41,13 +41,7 @@ CORRELATION = "select ladder, rung, slice, rho from reports.request_correlation"
 VOLUMES = "select tool, weight, n_all_decisions from reports.volume_weights"
 
 
-@dg.asset(
-    key=list(CRITERIA_REGISTRY.key),
-    description=CRITERIA_REGISTRY.doc,
-    group_name="verdict",
-    kinds={"duckdb", "python"},
-    owners=OWNERS,
-)
+@table_asset(CRITERIA_REGISTRY)
 def criteria_registry(workspace: Workspace) -> dg.MaterializeResult[None]:
     """Register the criteria as they stand now."""
     study, path = workspace.study(), workspace.folder("verdict", "criteria_registry.parquet")
@@ -63,31 +57,18 @@ def criteria_registry(workspace: Workspace) -> dg.MaterializeResult[None]:
         return materialised(con, CRITERIA_REGISTRY)
 
 
-@dg.multi_asset(
-    specs=[
-        dg.AssetSpec(
-            key=list(table.key),
-            deps=[
-                key(name)
-                for name in (
-                    "verdict.criteria_registry",
-                    "replays.rungs",
-                    "replays.rung_runs",
-                    "scores.scored_rows",
-                    "reports.seed_spread",
-                    "reports.request_correlation",
-                    "reports.volume_weights",
-                )
-            ],
-            description=table.doc,
-            group_name="verdict",
-            kinds={"duckdb", "python"},
-            owners=OWNERS,
-            automation_condition=dg.AutomationCondition.eager(),
-        )
-        for table in (FINDINGS, VERDICTS)
-    ]
+READS = (
+    "verdict.criteria_registry",
+    "replays.rungs",
+    "replays.rung_runs",
+    "scores.scored_rows",
+    "reports.seed_spread",
+    "reports.request_correlation",
+    "reports.volume_weights",
 )
+
+
+@dg.multi_asset(specs=[table_spec(table, READS, automation_condition=FOLLOWS) for table in (FINDINGS, VERDICTS)])
 def judge(workspace: Workspace) -> Iterator[dg.MaterializeResult[None]]:
     """Apply the criteria in force to every judged rung."""
     study, folder = workspace.study(), workspace.folder("verdict")
