@@ -1,7 +1,6 @@
 """The example study, from its trace file to its verdict."""
 
 import json
-from pathlib import Path
 
 from tests.conftest import EXAMPLES, Run, toolsel
 from toolsel_assets import store
@@ -119,4 +118,3 @@ def test_nothing_but_the_published_folder_is_for_others(airline: Run) -> None:
         assert store.count(con, "labels.requests") == 247
     names = {row["table_name"] for row in airline.rows("select table_name from duckdb_tables()")}
     assert not names & {"requests", "messages"}
-    assert isinstance(airline.data, Path)

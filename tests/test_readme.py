@@ -5,9 +5,8 @@ import shlex
 from pathlib import Path
 
 import dagster as dg
-import pytest
 
-from tests.conftest import EXAMPLES, Run, toolsel
+from tests.conftest import Run
 from toolsel_assets.definitions import defs
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
@@ -56,11 +55,6 @@ def test_every_command_is_one_and_every_one_is_listed() -> None:
     assert listed == set(cli.commands)
     for used in re.findall(r"`toolsel ([a-z]+)", README):
         assert used in cli.commands
-
-
-@pytest.mark.parametrize("name", ["airline", "starter"])
-def test_the_examples_are_named_rightly(name: str) -> None:
-    assert toolsel("run", "--help").out and (EXAMPLES / name / "study.yaml").exists()
 
 
 def test_the_two_commands_are_one_line_each_and_are_what_ci_runs() -> None:

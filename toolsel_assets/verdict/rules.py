@@ -22,7 +22,7 @@ from toolsel_assets.verdict.statistics import (
     wilson,
 )
 from toolsel_assets.vocabulary.criteria import RULES, Criteria
-from toolsel_assets.vocabulary.figure import half_up, percent, points
+from toolsel_assets.vocabulary.figure import counted, half_up, percent, points
 
 State = Literal["accept", "reject", "not_enough_data", "not_applicable"]
 
@@ -115,7 +115,7 @@ def _tool_drop(
     else:
         churn = sum(r.loss_share + r.gain_share for r in requests) / n
         more = max(1, requests_to_affirm(round(churn, 4), margin, criteria.confidence) - n)
-        could = f"{more} more requests could show less than {threshold:g}"
+        could = f"{counted(more, 'more request')} could show less than {threshold:g}"
         why = f"it may be {half_up(100 * change.high)} points down; {could}"
         if change.estimate > margin:
             why = f"a suspect, but p = {adjusted:.2g} after Holm; {why}"
@@ -160,7 +160,9 @@ def max_pair_share(evidence: Evidence, criteria: Criteria, threshold: float) -> 
     what = "new failures" if new else "failures"
     if not counts:
         n = len(evidence.requests)
-        return [Finding(rule, "-", "accept", f"there are no {what} on {n} requests", threshold, n_requests=n)]
+        return [
+            Finding(rule, "-", "accept", f"there are no {what} on {counted(n, 'request')}", threshold, n_requests=n)
+        ]
     total = sum(counts.values())
     pair = min(counts, key=lambda p: (-counts[p], p))
     share, n = counts[pair] / total, len({i for ids in behind.values() for i in ids})
@@ -168,7 +170,7 @@ def max_pair_share(evidence: Evidence, criteria: Criteria, threshold: float) -> 
     low = clopper_pearson(share * n, n, 1 - alpha / len(counts)).low
     high = clopper_pearson(share * n, n, criteria.confidence).high
     name = f"{pair[0]} -> {pair[1]}"
-    text = f"{name} holds {counts[pair]} of {total} {what} ({percent(counts[pair], total)}) on {n} requests"
+    text = f"{name} holds {counts[pair]} of {total} {what} ({percent(counts[pair], total)}) on {counted(n, 'request')}"
     state: State = "reject" if low > threshold else "accept" if high < threshold else "not_enough_data"
     limit = f"{half_up(100 * threshold)} %"
     why = {
@@ -239,7 +241,7 @@ def max_forbidden(evidence: Evidence, criteria: Criteria, threshold: float) -> l
     rule, n = "max_forbidden", len(evidence.requests)
     ids = tuple(request.request_id for request in evidence.requests if request.forbidden)
     state: State = "reject" if len(ids) > threshold else "accept"
-    sentence = f"a forbidden tool was called on {len(ids)} of {n} requests; {threshold:g} are allowed"
+    sentence = f"a forbidden tool was called on {len(ids)} of {counted(n, 'request')}; {threshold:g} are allowed"
     return [Finding(rule, "all tools", state, sentence, threshold, float(len(ids)), n_requests=n, request_ids=ids)]
 
 

@@ -17,6 +17,11 @@ def percent(n: int, d: int, digits: int = 1) -> str:
     return f"{half_up(Decimal(100 * n) / Decimal(d), digits)} %" if d else "–"
 
 
+def counted(n: int, noun: str) -> str:
+    """Give a number with its noun."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
 def points(proportion: float, digits: int = 1) -> str:
     """Give a difference of proportions in percentage points, with its sign."""
     text = half_up(Decimal(repr(round(100 * proportion, 9))), digits)
