@@ -111,8 +111,8 @@ def run_empty(plan: Plan) -> None:
     """Run the three jobs of the empty graph as `toolsel run` runs its own."""
     rungs = dg.DynamicPartitionsDefinition(name=plan["partitions_def"])
     defs = dg.Definitions(
-        assets=[empty_step(name, *step, rungs) for name, step in plan["steps"].items()],
-        asset_checks=[empty_check(name, *check) for name, check in plan["checks"].items()],
+        assets=[empty_step(name, can_subset, specs, rungs) for name, (can_subset, specs) in plan["steps"].items()],
+        asset_checks=[empty_check(name, can_subset, specs) for name, (can_subset, specs) in plan["checks"].items()],
         jobs=[dg.define_asset_job(name, [dg.AssetKey(key) for key in keys]) for name, keys in plan["jobs"].items()],
         executor=dg.in_process_executor,
     )
