@@ -39,11 +39,16 @@ def test_the_summary_names_classes_averages_worst_tools_pairs_verdict_and_places
     assert "1093 decisions" in airline.printed.err and "Traceback" not in airline.printed.err
 
 
-def test_a_ladder_can_be_run_alone(ran: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_ladder_can_be_run_alone(tmp_path: Path) -> None:
     found = toolsel("run", "--data", tmp_path, "--ladder", "logged")
     assert found.code == 0 and "growth" not in found.out
     verdict = toolsel("verdict", "--data", tmp_path, "--ladder", "logged", "--json")
     assert verdict.code == 1 and {row["ladder"] for row in json.loads(verdict.out)["verdicts"]} == {"logged"}
+
+
+def test_the_verdict_of_one_ladder_holds_its_findings_alone(airline: Run) -> None:
+    found = json.loads(toolsel("verdict", "--data", airline.data, "--ladder", "logged", "--json").out)
+    assert {row["ladder"] for rows in found.values() for row in rows} == {"logged"}
 
 
 def test_the_verdict_as_json_and_junit(ran: tuple[Path, Path], tmp_path: Path) -> None:

@@ -89,7 +89,10 @@ def run(study: str, data: str | None, ladder: str | None, fresh: bool) -> None:
     if fresh:
         shutil.rmtree(workspace.folder("replays"), ignore_errors=True)
     _run_jobs(workspace, loaded)
-    click.echo(_summary(workspace))
+    from toolsel_assets.reports.assets import reported
+    from toolsel_assets.reports.summary import summary
+
+    click.echo(summary(reported(workspace)))
     published = workspace.folder("published")
     click.echo(f"\nreport  {_shown(published / 'report.html')}\ntables  {_shown(published / 'bi.duckdb')}")
 
@@ -113,7 +116,7 @@ def verdict(study: str, data: str | None, ladder: str | None, as_json: bool, jun
         verdicts = store.rows(con, "select * from verdict.verdicts where is_candidate order by ladder")
         findings = store.rows(con, "select * from verdict.findings order by ladder, rung_order, slice, rule, subject")
     if ladder:
-        verdicts = [row for row in verdicts if row["ladder"] == ladder]
+        verdicts, findings = ([row for row in rows if row["ladder"] == ladder] for rows in (verdicts, findings))
     if not verdicts:
         raise BadInput(str(workspace.data_dir), f"no verdict on ladder {ladder}", "toolsel run --ladder NAME")
     if junit:
@@ -247,16 +250,6 @@ def _leave_with_failed_checks(job: str, result: "dg.ExecuteInProcessResult") -> 
     if code == NOT_DECIDED:
         click.echo("toolsel: published/ keeps the last admissible verdict", err=True)
     sys.exit(code)
-
-
-def _summary(workspace: "Workspace") -> str:
-    from toolsel_assets import store
-    from toolsel_assets.reports.assets import REPORTED
-    from toolsel_assets.reports.html import Tables
-    from toolsel_assets.reports.summary import summary
-
-    with workspace.tables(read_only=True) as con:
-        return summary(Tables({name.split(".")[1]: store.rows(con, f"select * from {name}") for name in REPORTED}))
 
 
 def _shown(path: Path) -> str:
