@@ -82,10 +82,21 @@ def test_the_verdict_is_the_one_that_the_committed_criteria_give(airline: Run) -
     assert all(row["registered_at"] <= row["first_chosen_at"] for row in found.values())
     collapsed = "select * from findings where rung = '+retail_returns' and slice = 'existing' and state = 'reject'"
     assert {row["rule"] for row in airline.rows(collapsed)} == {"max_tool_drop_pp", "min_weighted_change_pp"}
-    assert (
-        airline.one("select count(distinct request_id) from scored_rows where ladder = 'logged' and kind = 'forbidden'")
-        == 8
-    )
+    forbidden = "select count(distinct request_id) from scored_rows where ladder = 'logged' and kind = 'forbidden'"
+    assert airline.one(forbidden) == forbidden_calls_by_an_independent_count() == 8
+
+
+def forbidden_calls_by_an_independent_count() -> int:
+    """Count from the two files themselves: labelled states in which the logged call is a forbidden tool."""
+    study = EXAMPLES / "airline"
+    called: dict[str, set[str]] = {}
+    for run in json.loads((study / "traces" / "gpt-4o-airline.json").read_text(encoding="utf-8")):
+        answers = [message for message in run["traj"] if message["role"] == "assistant"]
+        for step, message in enumerate(answers):
+            name = f"airline:task{run['task_id']}.trial{run['trial']}:{step}"
+            called[name] = {call["function"]["name"] for call in message.get("tool_calls") or ()}
+    labels = map(json.loads, (study / "labels" / "v1" / "labels.jsonl").read_text(encoding="utf-8").splitlines())
+    return sum(bool(called.get(row["id"], set()) & set(row["forbidden_actions"])) for row in labels)
 
 
 def test_requests_written_for_new_tools_are_no_part_of_any_existing_figure(airline: Run) -> None:

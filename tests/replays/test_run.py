@@ -81,7 +81,7 @@ def test_the_inputs_hash_changes_with_everything_that_can_change_an_answer_and_w
         plan(ladder(draws=2), request("a", "tool_1")),
         plan(ladder(agent={"name": "bm25", "params": {"threshold": 0.2}}), request("a", "tool_1")),
     ]
-    hashes = [found.inputs_hash() for found in (base, *others)]
+    hashes = [found.inputs_hash for found in (base, *others)]
     assert len(set(hashes)) == len(hashes)
-    assert replace(base, label_set_version="v2@y").inputs_hash() == base.inputs_hash()
-    assert plan(ladder(), request("a", "tool_2")).inputs_hash() == base.inputs_hash()
+    assert replace(base, label_set_version="v2@y").inputs_hash == base.inputs_hash
+    assert plan(ladder(), request("a", "tool_2")).inputs_hash == base.inputs_hash
