@@ -83,9 +83,10 @@ class SqlTable(Named):
     reads: frozenset[str]
 
 
-def columns(**docs: str) -> tuple[Column, ...]:
-    """Declare columns as `name="TYPE what it means"`."""
-    return tuple(Column(name, *text.split(" ", 1)) for name, text in docs.items())
+def columns(*keys: str, **docs: str) -> tuple[Column, ...]:
+    """Declare columns as `name="TYPE what it means"`, after the published keys that are named."""
+    declared = {**{name: KEYS[name] for name in keys}, **docs}
+    return tuple(Column(name, *text.split(" ", 1)) for name, text in declared.items())
 
 
 def shipped(checkout: str, wheel: str) -> Path:
@@ -131,7 +132,7 @@ def _sql_table(con: Connection, path: Path) -> SqlTable:
         name=path.stem,
         select=select,
         doc="\n".join(heading[:n_heading]),
-        column_docs={**KEYS, **docs},
+        column_docs={**{key.name: key.doc for key in columns(*KEYS)}, **docs},
         reads=frozenset(_tables_in(json.loads(con.execute("select json_serialize_sql(?)", [select]).fetchall()[0][0]))),
     )
 

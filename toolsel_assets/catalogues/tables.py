@@ -7,7 +7,7 @@ CATALOGUE_TOOLS = Table(
     "catalogue_tools",
     """One row per tool of a catalogue file: its effect and the size of its definition.""",
     columns(
-        study="VARCHAR the study",
+        "study",
         catalogue="VARCHAR the file, without .json",
         catalogue_hash="VARCHAR hash of the file's definitions",
         tool="VARCHAR the tool",

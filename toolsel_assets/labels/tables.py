@@ -7,8 +7,8 @@ LABEL_SETS = Table(
     "label_sets",
     """One row per label set version that a ladder uses. A version is its content: an edited file is another.""",
     columns(
-        study="VARCHAR the study",
-        label_set_version="VARCHAR <folder>@<first digits of the content hash>",
+        "study",
+        "label_set_version",
         content_hash="VARCHAR sha256 of what the rows say",
         n_rows="INTEGER labelled requests",
         n_none="INTEGER of these, class none: no tool is acceptable",
@@ -26,10 +26,10 @@ LABEL_ROWS = Table(
     """One row per labelled request of a label set version: the set of acceptable actions and the forbidden tools.
 The classes partition the set, but their shares are the sampling quota's, not production's.""",
     columns(
-        study="VARCHAR the study",
-        label_set_version="VARCHAR the version",
-        request_id="VARCHAR the request: a decision's id, or the author's",
-        slice="VARCHAR existing, or new:<capability>",
+        "study",
+        "label_set_version",
+        "request_id",
+        "slice",
         row_class="VARCHAR none, several or single; none wins over several, so that the classes partition the set",
         expected="VARCHAR (no tool) for class none, else the labellers' first choice",
         valid_tools="VARCHAR every acceptable action, sorted, joined by |, (no tool) included",
@@ -46,9 +46,9 @@ LABEL_ACTIONS = Table(
     "label_actions",
     """One row per acceptable or forbidden action of a labelled request: the long form of the sets in label_rows.""",
     columns(
-        study="VARCHAR the study",
-        label_set_version="VARCHAR the version",
-        request_id="VARCHAR the request",
+        "study",
+        "label_set_version",
+        "request_id",
         position="INTEGER order of preference, from 0; forbidden tools follow the acceptable ones",
         action="VARCHAR the tool, or (no tool)",
         is_forbidden="BOOLEAN forbidden rather than acceptable",
@@ -63,8 +63,8 @@ REQUESTS = Table(
     "requests",
     """One row per labelled request: the messages that are replayed. Private: it holds conversations.""",
     columns(
-        label_set_version="VARCHAR the version",
-        request_id="VARCHAR the request",
+        "label_set_version",
+        "request_id",
         messages="VARCHAR a JSON list of messages in OpenAI chat form",
     ),
 )

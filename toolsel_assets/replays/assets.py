@@ -11,13 +11,14 @@ import dagster as dg
 from toolsel_assets import store
 from toolsel_assets.graph import FOLLOWS, OWNERS, key, materialised, sql_assets, table_asset
 from toolsel_assets.graph import RUNGS as RUNG_PARTITIONS
-from toolsel_assets.replays.agents import Choice
+from toolsel_assets.replays.agents import Choice, Request
 from toolsel_assets.replays.run import RungPlan, agent_module, choices, make_agent, order_seeds, requests_of
 from toolsel_assets.replays.tables import CHOICES, RUNGS
 from toolsel_assets.resources import Workspace
 from toolsel_assets.study import Study
 from toolsel_assets.vocabulary.action import calls_from_json
 from toolsel_assets.vocabulary.decision import Status
+from toolsel_assets.vocabulary.label import LabelRow
 from toolsel_assets.vocabulary.ladder import Ladder, Rung
 from toolsel_assets.vocabulary.problem import BadInput
 
@@ -41,9 +42,10 @@ def rungs(workspace: Workspace) -> dg.MaterializeResult[None]:
     study, path = workspace.study(), workspace.folder("replays", "rungs.parquet")
     with store.RowFile(path, RUNGS) as file:
         for ladder in study.ladders:
+            version, requests = requests_to_ask(workspace, study, ladder)
             for rung in ladder.rungs:
                 make_agent(ladder, rung)
-                file.write(rung_row(study, ladder, rung, plan(workspace, study, ladder, rung)))
+                file.write(rung_row(study, ladder, rung, version, len(requests)))
     with workspace.tables() as con:
         store.load(con, RUNGS, [path])
         return materialised(con, RUNGS)
@@ -68,7 +70,7 @@ def choices_by_rung(context: dg.AssetExecutionContext, workspace: Workspace) -> 
     path = choices_path(workspace, ladder, rung)
     work = plan(workspace, study, ladder, rung)
     expected = len(work.requests) * len(order_seeds(ladder)) * ladder.draws
-    kept = is_current(path, work.inputs_hash(), expected)
+    kept = is_current(path, work.inputs_hash, expected)
     if not kept:
         with store.RowFile(path, CHOICES) as file:
             for row in choices(work, make_agent(ladder, rung), datetime.now(UTC).replace(tzinfo=None)):
@@ -103,6 +105,15 @@ def is_current(path: Path, inputs_hash: str, expected: int) -> bool:
 
 def plan(workspace: Workspace, study: Study, ladder: Ladder, rung: Rung) -> RungPlan:
     """Gather all that a rung's replay needs."""
+    version, requests = requests_to_ask(workspace, study, ladder)
+    prompt = study.prompts[rung.prompt] if rung.prompt else None
+    return RungPlan(study.name, ladder, rung, study.catalogue(rung), prompt, version, requests)
+
+
+def requests_to_ask(
+    workspace: Workspace, study: Study, ladder: Ladder
+) -> tuple[str, tuple[tuple[Request, LabelRow], ...]]:
+    """Give a ladder's label set version, and the requests of its slices with their labels."""
     files = {name: str(workspace.folder("labels", f"{name}.parquet")) for name in ("requests", "label_rows")}
     files["decisions"] = str(workspace.folder("traces", "decisions.parquet"))
     rows = store.read_files(REQUESTS, {**files, "label_set": ladder.label_set})
@@ -112,9 +123,7 @@ def plan(workspace: Workspace, study: Study, ladder: Ladder, rung: Rung) -> Rung
         raise BadInput(
             where, f"no request of {ladder.label_set} is in {list(ladder.slices or ())}", "slices of the label set"
         )
-    prompt = study.prompts[rung.prompt] if rung.prompt else None
-    version = rows[0]["label_set_version"]
-    return RungPlan(study.name, ladder, rung, study.catalogue(rung), prompt, version, requests)
+    return rows[0]["label_set_version"], requests
 
 
 def logged(row: dict[str, Any]) -> Choice | None:
@@ -124,9 +133,9 @@ def logged(row: dict[str, Any]) -> Choice | None:
     return Choice(calls_from_json(row["calls"]), Status(row["status"]), model_served=row["model_served"])
 
 
-def rung_row(study: Study, ladder: Ladder, rung: Rung, work: RungPlan) -> dict[str, Any]:
+def rung_row(study: Study, ladder: Ladder, rung: Rung, version: str, n_requests: int) -> dict[str, Any]:
     """Give the row of a rung."""
-    order = ladder.rungs.index(rung)
+    order, catalogue = ladder.rungs.index(rung), study.catalogue(rung)
     changes = ladder.rungs[order - 1].differences(rung) if order else ()
     return {
         "study": study.name,
@@ -137,16 +146,16 @@ def rung_row(study: Study, ladder: Ladder, rung: Rung, work: RungPlan) -> dict[s
         "agent": ladder.agent.name,
         "is_asked": agent_module(ladder).ASKED,
         "model_requested": rung.model,
-        "params": json.dumps(work.params, sort_keys=True),
-        "catalogue": work.catalogue.name,
-        "catalogue_hash": work.catalogue.hash,
-        "n_tools": len(work.catalogue.tools),
+        "params": json.dumps({**ladder.agent.params, **rung.params}, sort_keys=True),
+        "catalogue": catalogue.name,
+        "catalogue_hash": catalogue.hash,
+        "n_tools": len(catalogue.tools),
         "prompt_hash": study.prompt_hash(rung),
         "criteria": ladder.criteria,
-        "label_set_version": work.label_set_version,
+        "label_set_version": version,
         "n_seeds": len(order_seeds(ladder)),
         "n_draws": ladder.draws,
-        "n_requests": len(work.requests),
+        "n_requests": n_requests,
         "n_changes": len(changes),
         "changes": "; ".join(changes),
     }

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
@@ -43,6 +44,7 @@ class RungPlan:
         """Give the agent's parameters: the ladder's, then the rung's."""
         return {**self.ladder.agent.params, **self.rung.params}
 
+    @cached_property
     def inputs_hash(self) -> str:
         """Hash everything that can change a choice. What labels say is right cannot, so it is not in it."""
         tools = [tool.definition() for tool in self.catalogue.tools]
@@ -106,7 +108,7 @@ def choices(plan: RungPlan, agent: Agent, now: datetime) -> Iterator[Row]:
         "catalogue_hash": plan.catalogue.hash,
         "model_requested": plan.rung.model,
         "agent": plan.ladder.agent.name,
-        "inputs_hash": plan.inputs_hash(),
+        "inputs_hash": plan.inputs_hash,
         "chosen_at": now.isoformat(sep=" ", timespec="microseconds"),
     }
     for seed in order_seeds(plan.ladder):

@@ -87,10 +87,15 @@ def bi(workspace: Workspace) -> dg.MaterializeResult[None]:
 def report(workspace: Workspace) -> dg.MaterializeResult[None]:
     """One HTML page: verdict, classes, averages, tools, pairs, and what the figures must not be used for."""
     path = workspace.folder("published", "report.html")
-    with workspace.tables(read_only=True) as con:
-        tables = Tables({name.split(".")[1]: store.rows(con, f"select * from {name}") for name in REPORTED})
+    tables = reported(workspace)
     temporary = path.with_name(".report.html.tmp")
     temporary.parent.mkdir(parents=True, exist_ok=True)
     temporary.write_text(render(tables), encoding="utf-8")
     temporary.replace(path)
     return dg.MaterializeResult(metadata={"path": dg.MetadataValue.path(path)})
+
+
+def reported(workspace: Workspace) -> Tables:
+    """Read the tables that the page and the summary show."""
+    with workspace.tables(read_only=True) as con:
+        return Tables({name.split(".")[1]: store.rows(con, f"select * from {name}") for name in REPORTED})

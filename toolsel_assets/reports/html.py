@@ -12,6 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 from toolsel_assets.reports import charts
+from toolsel_assets.vocabulary.decision import BUCKETS
 from toolsel_assets.vocabulary.figure import half_up, percent, points
 from toolsel_assets.vocabulary.kind import MEANING, OWNER
 
@@ -50,14 +51,11 @@ def render(tables: Tables) -> str:
     return environment.get_template("report.html.j2").render(
         study=tables.by_name["rungs"][0]["study"],
         ladders=ladders,
-        strata=sorted(tables.by_name["strata"], key=lambda row: BUCKET_ORDER.index(row["bucket"])),
+        strata=sorted(tables.by_name["strata"], key=lambda row: BUCKETS.index(row["bucket"])),
         label_sets=tables.by_name["label_sets"],
         files=tables.by_name["ingest_files"],
         kinds=[(kind, MEANING[kind], OWNER[kind]) for kind in MEANING],
     )
-
-
-BUCKET_ORDER = ("first", "early", "middle", "late", "last")
 
 
 def ladder_view(tables: Tables, verdict: Row) -> dict[str, Any]:

@@ -21,6 +21,10 @@ from (select position_bucket(step_index, n_steps) as bucket, sample_key, decisio
 group by bucket
 """
 
+CHOSEN = """
+select decision_id, study, action, decided_at from read_parquet($decisions) where decision_id in (select unnest($ids))
+"""
+
 strata = sql_assets("samples")
 
 
@@ -37,8 +41,8 @@ def sampled_states(workspace: Workspace) -> dg.MaterializeResult[None]:
     quota = study.spec.sample.quota
     decisions = workspace.folder("traces", "decisions.parquet")
     drawn = draw(sketches(decisions, max(quota.values(), default=0)), quota)
+    path = write_sample(workspace, decisions, drawn, quota)
     with workspace.tables() as con:
-        path = write_sample(workspace, drawn, quota, con)
         store.load(con, SAMPLED_STATES, [path])
         newest = newest_decision(con, "select max(decided_at) from samples.sampled_states")
         return materialised(con, SAMPLED_STATES, data_time=newest)
@@ -54,13 +58,10 @@ def sketches(decisions: Path, size: int) -> dict[str, Sketch]:
     return {bucket: found.get(bucket, Sketch(0, ())) for bucket in BUCKETS}
 
 
-def write_sample(workspace: Workspace, drawn: list[Drawn], quota: dict[str, int], con: store.Connection) -> Path:
+def write_sample(workspace: Workspace, decisions: Path, drawn: list[Drawn], quota: dict[str, int]) -> Path:
     """Write the drawn decisions with what the agent did and when."""
-    ids = [row.decision_id for row in drawn]
-    query = (
-        "select decision_id, study, action, decided_at from traces.decisions where decision_id in (select unnest(?))"
-    )
-    known = {row["decision_id"]: row for row in store.rows(con, query, [ids])}
+    parameters = {"decisions": str(decisions), "ids": [row.decision_id for row in drawn]}
+    known = {row["decision_id"]: row for row in store.read_files(CHOSEN, parameters)}
     path = workspace.folder("samples", "sampled_states.parquet")
     with store.RowFile(path, SAMPLED_STATES) as file:
         for row in drawn:

@@ -8,7 +8,7 @@ SAMPLED_STATES = Table(
     """One row per sampled decision: a fixed quota from each position bucket, by the order of a seeded hash.
 Shares of this table are the quota's, not production's; `weight` undoes the quota.""",
     columns(
-        study="VARCHAR the study",
+        "study",
         decision_id="VARCHAR the decision",
         bucket="VARCHAR where in its run it stands: first, early, middle, late or last",
         rank="INTEGER place in the bucket, from 1; a smaller quota keeps the lower ranks",

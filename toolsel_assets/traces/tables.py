@@ -9,7 +9,7 @@ DECISIONS = Table(
 Every status is here; only `called` and `stopped` can be scored. Shares of this table are shares of what was traced.
 Not an evaluation: nothing here says whether a decision was right.""",
     columns(
-        study="VARCHAR the study",
+        "study",
         decision_id="VARCHAR stable identity: <source>:<run>:<step>",
         source="VARCHAR the trace source in study.yaml",
         run_id="VARCHAR <source>:<run>; sub-agents are runs of their own",
@@ -62,7 +62,7 @@ INGEST_FILES = Table(
     "ingest_files",
     """One row per trace file: what was in it. The books close: n_records = n_runs + n_rejects.""",
     columns(
-        study="VARCHAR the study",
+        "study",
         source="VARCHAR the trace source in study.yaml",
         source_file="VARCHAR the file, relative to the study",
         source_format="VARCHAR the format it was read as; unknown when nothing recognised it",
@@ -82,7 +82,7 @@ INGEST_REJECTS = Table(
     "ingest_rejects",
     """One row per record of a trace file that gave no run, with the reason from a closed list.""",
     columns(
-        study="VARCHAR the study",
+        "study",
         source="VARCHAR the trace source in study.yaml",
         source_file="VARCHAR the file, relative to the study",
         position="INTEGER the line in JSON lines, else the how-manieth record, from 1",

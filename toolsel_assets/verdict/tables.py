@@ -1,14 +1,13 @@
 """The tables of stage 8."""
 
 from toolsel_assets.store import Table, columns
-from toolsel_assets.vocabulary.keys import KEYS
 
 CRITERIA_REGISTRY = Table(
     "verdict",
     "criteria_registry",
     """One row per content that a criteria file has had, with the time from which it counts. Append-only.""",
     columns(
-        study="VARCHAR the study",
+        "study",
         criteria="VARCHAR the file, without .yaml",
         criteria_hash="VARCHAR hash of what it says",
         registered_at="TIMESTAMP when this content was registered, UTC",
@@ -16,9 +15,7 @@ CRITERIA_REGISTRY = Table(
     ),
 )
 
-_NAMES = ("study", "ladder", "rung", "rung_order", "label_set_version", "catalogue_hash", "model_served", "run_date")
-_TYPES = {"rung_order": "INTEGER", "run_date": "DATE"}
-_KEYS = {name: f"{_TYPES.get(name, 'VARCHAR')} {KEYS[name]}" for name in _NAMES}
+_KEYS = ("study", "ladder", "rung", "rung_order", "label_set_version", "catalogue_hash", "model_served", "run_date")
 
 FINDINGS = Table(
     "verdict",
@@ -28,7 +25,7 @@ Bounds of one-rung rates and weighted changes are one-sided 95 %; those of a too
 interval.
 The decision uses one-sided bounds and Holm-adjusted tests throughout.""",
     columns(
-        **_KEYS,
+        *_KEYS,
         slice="VARCHAR existing, or new:<capability>",
         rule="VARCHAR the criterion",
         subject="VARCHAR the tool or the pair, or what else the rule looks at",
@@ -53,7 +50,7 @@ The last rung is the candidate: what its row says is the answer to "may this cat
 criteria_hash and registered_at say by
 what.""",
     columns(
-        **_KEYS,
+        *_KEYS,
         is_candidate="BOOLEAN whether it is the ladder's last rung",
         state="VARCHAR accept, reject, not_enough_data, inadmissible or incomplete",
         why="VARCHAR the reason, in a sentence",

@@ -58,15 +58,11 @@ class Bm25:
         vocabulary = index.vocab_dict
         query = sorted({word for word in words(last_user_text(request.messages)) if word in vocabulary})
         scores = index.get_scores(query) if query else [0.0] * len(names)
-        best, name = max(zip(scores, names, strict=True), key=lambda pair: (round(float(pair[0]), 6), _before(pair[1])))
+        # max keeps the first of equals, and the names ascend.
+        best, name = max(zip(scores, names, strict=True), key=lambda pair: round(float(pair[0]), 6))
         if best < self.threshold:
             return Choice((), Status.STOPPED, gives_args=False)
         return Choice((Call(name),), Status.CALLED, gives_args=False)
-
-
-def _before(name: str) -> tuple[int, ...]:
-    """Order names backwards, so that the greatest is the first in the alphabet."""
-    return tuple(-ord(character) for character in name)
 
 
 def last_user_text(messages: Sequence[Mapping[str, Any]]) -> str:
