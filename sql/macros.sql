@@ -33,3 +33,7 @@ create or replace macro position_bucket(step_index, n_steps) as
          when 3 * step_index <= n_steps - 1 then 'early'
          when 3 * step_index <= 2 * (n_steps - 1) then 'middle'
          else 'late' end;
+
+-- What one decision did, from the tools it called: the tool, several sorted and joined by |, or (no tool).
+create or replace macro action_text(tools) as
+    case when len(tools) > 0 then list_aggregate(list_sort(tools), 'string_agg', '|') else '(no tool)' end;

@@ -40,7 +40,9 @@ def test_the_journey_is_the_graph() -> None:
     assert [row[1].strip("`") for row in rows] == [
         "traces", "samples", "labels", "catalogues", "replays", "scores", "reports", "verdict",
     ]  # fmt: skip
-    private = {"traces/messages", "labels/requests", "replays/choices_by_rung"}
+    private = {"labels/requests", "replays/choices_by_rung"}
+    inner = ("model_calls", "trace_files", "merged_units", "trace_catalogues", "joined_catalogues", "retired_tools")
+    private |= {f"traces/{name}" for name in (*inner, "call_fates", "call_runs", "call_places", "resolved_calls")}
     for _, stage, _, left in rows:
         prefix = stage.strip("`")
         named = {f"{prefix}/{name}" for name in re.findall(r"`(\w+)`", left)}
@@ -77,7 +79,8 @@ def test_the_formats_and_agents_named_are_those_that_there_are() -> None:
     from toolsel_assets.replays import agents
     from toolsel_assets.traces import formats
 
-    assert agents.names() == ["bm25", "recorded"] and formats.names() == ["openai_messages"]
+    assert agents.names() == ["bm25", "recorded"]
+    assert sorted(name for row in table("Trace formats") for name in re.findall(r"`(\w+)`", row[0])) == formats.names()
     assert all(f"`{name}`" in README for name in agents.names())
 
 

@@ -114,13 +114,17 @@ def make(con: store.Connection, name: str, given: Mapping[str, Any], defaults: M
 def fill(con: store.Connection, name: str, columns: Sequence[tuple[str, str]], given: Any, defaults: Row) -> None:
     """Make a table of typed columns with defaults, and insert rows or what a query gives."""
     assert defaults.keys() <= {column for column, _ in columns}, f"defaults name a column that {name} has not"
-    typed = [f'"{c}" {t} default {literal(defaults.get(c, ZEROS.get(t, 0)))}' for c, t in columns]
+    zeros = {t: "[]" if t.endswith("[]") else ZEROS.get(t, 0) for _, t in columns}
+    typed = [f'"{c}" {t} default {literal(defaults.get(c, zeros[t]))}' for c, t in columns]
     con.execute(f"create schema if not exists {name.split('.')[0]}")
     con.execute(f"create or replace table {name} ({', '.join(typed)})")
     if isinstance(given, dict):
         con.execute(f"insert into {name} by name {given['query']}")
         return
     for row in given:
+        if not row:
+            con.execute(f"insert into {name} default values")
+            continue
         names = ", ".join(f'"{column}"' for column in row)
         con.execute(f"insert into {name} ({names}) values ({', '.join('?' * len(row))})", list(row.values()))
 

@@ -39,6 +39,10 @@ def test_the_shipped_studies_are_valid(name: str) -> None:
         ("criteria/growth.yaml", "max_tool_drop_pp", "max_tool_drop", r"line \d+: unknown key max_tool_drop: did you mean max_tool"),
         ("criteria/growth.yaml", "max_tool_drop_pp: 5", "min_accuracy: 0.9", r"min_accuracy: an aggregate is no .*collapses"),
         ("criteria/growth.yaml", "max_pair_share: 0.5", "max_pair_share: 50", r"max_pair_share: .*less than or equal to 1.*found 50"),
+        ("study.yaml", "catalogue: base", "catalogue: [{catalogue: base, form: 2026-01-01}]", r"line \d+: unknown key catalogue.*form"),
+        ("study.yaml", "catalogue: base", "catalogue: [{catalogue: bas}]", r"catalogue: unknown name 'bas' \(did you mean base"),
+        ("study.yaml", "redact: [secrets, bearer, email]", "redact: [secret]", r"redact.*secret"),
+        ("study.yaml", "redact: [secrets, bearer, email]", "redact: [{name: x}]", r"redact.*regex"),
         ("catalogues/rules.yaml", "text: ignored", "text: fuzzy", r"mail.reply.text: unknown name 'fuzzy' \(known: exact, ignored"),
         ("catalogues/rules.yaml", "text: ignored", "txt: ignored", r"mail.reply, field: unknown name 'txt' \(did you mean text"),
         ("catalogues/rules.yaml", "mail.reply:", "mail.replay:", r"unknown name 'mail.replay' \(did you mean mail.reply"),
@@ -85,3 +89,35 @@ def test_effects_come_from_annotations_and_absent_is_unknown(starter: Path) -> N
     path.write_text(json.dumps(document))
     effects = [tool.effect for tool in load_study(starter).catalogues["base"].tools]
     assert effects == ["read", "write", "destructive", "unknown"]
+
+
+def test_catalogues_are_joined_by_client_and_time(starter: Path, edit: Edit) -> None:
+    rules = "[{catalogue: rooms, until: 2026-02-01}, {catalogue: base, from: 2026-02-01T12:00:00, client: web}]"
+    edit(starter / "study.yaml", "catalogue: base", f"catalogue: {rules}")
+    first, second = load_study(starter).spec.catalogue_rules
+    assert (first.catalogue, str(first.until), first.client) == ("rooms", "2026-02-01", None)
+    assert (second.catalogue, str(second.since), second.client) == ("base", "2026-02-01 12:00:00", "web")
+
+
+def test_retired_names_lead_to_tools_of_the_catalogues(starter: Path) -> None:
+    path = starter / "catalogues" / "retired.yaml"
+    path.write_text("mail.send: mail.reply\nread_mail: {tool: mail.reply, args: {quote: true}}\n")
+    found = load_study(starter).retired
+    assert {name: (rule.tool, rule.args) for name, rule in found.items()} == {
+        "mail.send": ("mail.reply", {}),
+        "read_mail": ("mail.reply", {"quote": True}),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("mail.send: mail.replay", r"mail.send.tool: unknown name 'mail.replay' \(did you mean mail.reply"),
+        ("mail.send: {tol: mail.reply}", r"unknown key tol"),
+        ("- mail.send", r"retired.yaml: found no mapping"),
+    ],
+)
+def test_a_mistake_in_retired_names_is_named(starter: Path, text: str, said: str) -> None:
+    (starter / "catalogues" / "retired.yaml").write_text(text)
+    with pytest.raises(BadInput, match=said):
+        load_study(starter)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 import click
 
 from toolsel_assets import __version__
-from toolsel_assets.vocabulary.problem import BadInput
+from toolsel_assets.vocabulary.problem import BadInput, known_names
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -153,6 +153,31 @@ def init(directory: Path) -> None:
         raise BadInput(str(directory), "the directory is not empty", "a new one")
     shutil.copytree(EXAMPLES / "starter", directory, dirs_exist_ok=True)
     click.echo(f"wrote {_shown(directory)}; run it with: toolsel run --study {_shown(directory)}")
+
+
+@cli.group()
+def traces() -> None:
+    """Look at trace files before they are part of a study."""
+
+
+@traces.command("inspect")
+@click.argument("path")
+@click.option("--format", "format_name", metavar="NAME", help="Read as this format. Default: recognised by content.")
+@click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
+@tells_users
+def inspect_traces(path: str, format_name: str | None, as_json: bool) -> None:
+    """Say what is in PATH (a file, a directory, a glob or a url): format, decisions, and what is missing.
+
+    Nothing is kept. The exit code is 0 even when some records cannot be read: these are counted and explained.
+    """
+    from toolsel_assets.traces import formats
+    from toolsel_assets.traces.inspection import as_text, inspect
+
+    if format_name and format_name not in formats.names():
+        raise BadInput("--format", f"unknown format {format_name!r}", known_names(format_name, formats.names()))
+    _show_progress()
+    found = inspect(path, format_name)
+    click.echo(json.dumps(found, indent=2, ensure_ascii=False) if as_json else as_text(found))
 
 
 # --- what the commands share --------------------------------------------------------------------------------------

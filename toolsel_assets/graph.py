@@ -98,10 +98,11 @@ def table_asset(
     return made
 
 
-def sql_assets(schema: str, **spec: Any) -> dg.AssetsDefinition:
+def sql_assets(schema: str, *, as_files: Iterable[str] = (), **spec: Any) -> dg.AssetsDefinition:
     """Make one step of the tables in sql/<schema>/, in the order of what they read.
 
-    One step opens the warehouse once. Any subset can be materialised; each table is an asset of its own.
+    One step opens the warehouse once. Any subset can be materialised; each table is an asset of its own. Those named in
+    `as_files` are Parquet files in the stage's folder, and views of these.
     """
     tables = store.sql_tables(schema)
     specs = [table_spec(table, sorted(table.reads), skippable=True, **spec) for table in tables]
@@ -111,7 +112,8 @@ def sql_assets(schema: str, **spec: Any) -> dg.AssetsDefinition:
         with workspace.tables() as con:
             for table in tables:
                 if dg.AssetKey(list(table.key)) in context.selected_asset_keys:
-                    store.build(con, table)
+                    is_file = table.name in as_files
+                    store.build(con, table, workspace.folder(schema, f"{table.name}.parquet") if is_file else None)
                     yield materialised(con, table)
 
     return build_tables

@@ -13,7 +13,8 @@ import json
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,7 +22,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from time import monotonic, sleep
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import duckdb
 
@@ -36,7 +37,13 @@ PUBLISHED_STORAGE = "v1.0.0"
 
 Connection = duckdb.DuckDBPyConnection
 
+#: A Python function that SQL may call: itself, the types it takes, the type it gives. NULL in gives NULL out.
+Function = tuple[Callable[..., Any], list[Any], str]
+
 PROGRESS = logging.getLogger("toolsel.store")
+
+#: json.dumps makes an encoder at every call.
+as_json = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
 @dataclass(frozen=True)
@@ -147,13 +154,45 @@ def _tables_in(tree: Any) -> Iterator[str]:
         yield from (name for value in tree for name in _tables_in(value))
 
 
-def build(con: Connection, table: SqlTable) -> int:
-    """Make a table from its SELECT and give its number of rows."""
+def build(con: Connection, table: SqlTable, file: Path | None = None) -> int:
+    """Make a table from its SELECT and give its number of rows; with a file, a Parquet file and a view of it.
+
+    What is read again outside the warehouse goes to a file, so that it is written once.
+    """
     con.execute(f"create schema if not exists {table.schema}")
-    con.execute(f"create or replace table {table.full_name} as {table.select}")
+    if file is None:
+        _make(con, "table", table.full_name, table.select)
+    else:
+        copy(con, table.select, file)
+        _make(con, "view", table.full_name, f"select * from read_parquet({_quoted(str(file))})")
     docs = {name: table.column_docs.get(name, "") for name, _ in describe(con, table.full_name)}
-    _comment(con, table.full_name, table.doc, docs)
+    _comment(con, table.full_name, table.doc, docs, kind="table" if file is None else "view")
     return count(con, table.full_name)
+
+
+def copy(con: Connection, select: str, file: Path) -> None:
+    """Write what a SELECT gives to a Parquet file, moved into place when it is complete."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    try:
+        con.execute(f"copy (\n{select}\n) to {_quoted(str(temporary))} (format parquet, compression zstd)")
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _make(con: Connection, kind: Literal["table", "view"], name: str, select: str) -> None:
+    """Make a table or a view in the place of whatever had its name."""
+    if (other := _kind(con, name)) and other != kind:
+        con.execute(f"drop {other} {name}")
+    con.execute(f"create or replace {kind} {name} as {select}")
+
+
+def _kind(con: Connection, name: str) -> str | None:
+    schema, table = name.split(".")
+    query = "select table_type from information_schema.tables where table_schema = ? and table_name = ?"
+    found = con.execute(query, [schema, table]).fetchall()
+    return None if not found else "view" if found[0][0] == "VIEW" else "table"
 
 
 def describe(con: Connection, name: str) -> list[tuple[str, str]]:
@@ -168,11 +207,48 @@ def count(con: Connection, name: str) -> int:
 
 def exists(con: Connection, name: str) -> bool:
     """Say whether the warehouse holds a table."""
-    schema, table = name.split(".")
-    found = con.execute(
-        "select 1 from duckdb_tables() where schema_name = ? and table_name = ?", [schema, table]
-    ).fetchall()
-    return bool(found)
+    return _kind(con, name) is not None
+
+
+def try_copy(con: Connection, select: str, file: Path) -> str | None:
+    """Write what a SELECT over a user's file gives to a Parquet file; what DuckDB says when the file is at fault."""
+    try:
+        copy(con, select, file)
+    except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.IOException) as error:
+        return str(error).partition("\n")[0]
+    return None
+
+
+def parquet_lacks(file: Path, names: Sequence[str]) -> str | None:
+    """Say what is wrong with a Parquet file that should have columns of these names; None when nothing is."""
+    try:
+        found = {
+            row["column_name"] for row in read_files("describe select * from read_parquet($path)", {"path": str(file)})
+        }
+    except duckdb.Error as error:
+        return str(error).partition("\n")[0]
+    missing = [name for name in names if name not in found]
+    return f"Parquet without the columns {', '.join(missing)}" if missing else None
+
+
+@contextmanager
+def scratch(
+    variables: Mapping[str, str], functions: Mapping[str, Function], macros: Mapping[str, str], memory: str
+) -> Iterator[Connection]:
+    """Open a database of its own in memory, with variables, Python functions, macros and those of sql/.
+
+    `memory` limits it, since what it reads may be larger; what does not fit goes to the system's temporary files.
+    """
+    with duckdb.connect(config={"memory_limit": memory, "temp_directory": tempfile.gettempdir()}) as con:
+        con.execute("set timezone = 'UTC'")  # times in traces without a zone are UTC, wherever they are read
+        add_macros(con)
+        for name, value in variables.items():
+            con.execute(f"set variable {name} = {_quoted(value)}")
+        for signature, expression in macros.items():
+            con.execute(f"create macro {signature} as {expression}")
+        for name, (function, parameters, returned) in functions.items():
+            con.create_function(name, function, parameters, returned)
+        yield con
 
 
 def read_files(query: str, parameters: Mapping[str, object]) -> list[dict[str, Any]]:
@@ -200,9 +276,11 @@ def rows(con: Connection, query: str, parameters: Sequence[object] | Mapping[str
     return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
 
-def _comment(con: Connection, name: str, doc: str, column_docs: Mapping[str, str]) -> None:
+def _comment(
+    con: Connection, name: str, doc: str, column_docs: Mapping[str, str], *, kind: Literal["table", "view"] = "table"
+) -> None:
     texts = [f'comment on column {name}."{column}" is {_quoted(text)}' for column, text in column_docs.items() if text]
-    con.execute("; ".join([f"comment on table {name} is {_quoted(doc)}", *texts]))
+    con.execute("; ".join([f"comment on {kind} {name} is {_quoted(doc)}", *texts]))
 
 
 def _quoted(text: str) -> str:
@@ -221,7 +299,7 @@ class RowFile:
     def __init__(self, path: Path, table: Table) -> None:
         self.path, self.table = path, table
         self._lines = path.with_name(f".{path.name}.{os.getpid()}.ndjson")
-        self._names = [column.name for column in table.columns]
+        self._names = frozenset(column.name for column in table.columns)
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> "RowFile":
@@ -231,11 +309,12 @@ class RowFile:
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Add a row; a key that the table does not have is a defect and raises KeyError."""
-        if unknown := row.keys() - set(self._names):
-            raise KeyError(f"{self.table.full_name} has no column {', '.join(sorted(unknown))}")
+        if not row.keys() <= self._names:
+            unknown = ", ".join(sorted(row.keys() - self._names))
+            raise KeyError(f"{self.table.full_name} has no column {unknown}")
         assert self._file is not None, "a RowFile is written inside its with block"
         # Lone surrogates, which JSON allows and UTF-8 does not, become question marks.
-        self._file.write(json.dumps(row, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n")
+        self._file.write(as_json(row).encode("utf-8", "replace") + b"\n")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         assert self._file is not None
@@ -253,10 +332,10 @@ class RowFile:
             f"read_json({_quoted(str(self._lines))}, format = 'newline_delimited', columns = {{{types}}}, "
             "maximum_object_size = 268435456)"
         )
+        # Small groups of rows, so that memory does not grow with the texts in them.
+        options = "format parquet, compression zstd, row_group_size 16384"
         with _no_file() as con:
-            con.execute(
-                f"copy (select * from {source}) to {_quoted(str(temporary))} (format parquet, compression zstd)"
-            )
+            con.execute(f"copy (select * from {source}) to {_quoted(str(temporary))} ({options})")
         temporary.replace(self.path)
 
 
@@ -267,17 +346,19 @@ def row_files(folder: Path, tables: Iterable[Table]) -> Iterator[dict[str, RowFi
         yield {t.name: stack.enter_context(RowFile(folder / f"{t.name}.parquet", t)) for t in tables}
 
 
-def load(con: Connection, table: Table, paths: Sequence[Path]) -> int:
-    """Make a table of the warehouse from Parquet files, with its comments, and give its number of rows."""
+def load(con: Connection, table: Table, paths: Sequence[Path], *, as_view: bool = False) -> int:
+    """Make a table of the warehouse from Parquet files, with its comments, and give its number of rows.
+
+    A view leaves the rows in the files, which is where texts that are read once or twice belong.
+    """
     con.execute(f"create schema if not exists {table.schema}")
     names = ", ".join(f'"{column.name}"' for column in table.columns)
-    if paths:
-        listed = ", ".join(_quoted(str(path)) for path in paths)
-        con.execute(f"create or replace table {table.full_name} as select {names} from read_parquet([{listed}])")
-    else:
-        typed = ", ".join(f'"{column.name}" {column.type}' for column in table.columns)
-        con.execute(f"create or replace table {table.full_name} ({typed})")
-    _comment(con, table.full_name, table.doc, {column.name: column.doc for column in table.columns})
+    typed = ", ".join(f'null::{column.type} as "{column.name}"' for column in table.columns)
+    listed = ", ".join(_quoted(str(path)) for path in paths)
+    select = f"select {names} from read_parquet([{listed}])" if paths else f"select {typed} limit 0"
+    _make(con, "view" if as_view else "table", table.full_name, select)
+    docs = {column.name: column.doc for column in table.columns}
+    _comment(con, table.full_name, table.doc, docs, kind="view" if as_view else "table")
     return count(con, table.full_name)
 
 
@@ -361,6 +442,9 @@ def publish(con: Connection, names: Sequence[str], folder: Path) -> dict[str, in
 def _copy_comments(con: Connection, source: str, target: str) -> None:
     schema, name = source.split(".")
     place = "database_name = current_database() and schema_name = ? and table_name = ?"
-    doc = con.execute(f"select comment from duckdb_tables() where {place}", [schema, name]).fetchall()
+    query = f"select comment from duckdb_tables() where {place} union all " + (
+        f"select comment from duckdb_views() where {place.replace('table_name', 'view_name')}"
+    )
+    doc = con.execute(query, [schema, name, schema, name]).fetchall()
     docs = con.execute(f"select column_name, comment from duckdb_columns() where {place}", [schema, name]).fetchall()
     _comment(con, target, (doc[0][0] if doc else None) or "", {column: text or "" for column, text in docs})

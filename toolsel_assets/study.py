@@ -7,8 +7,8 @@ that name the file, the line and the key. What does not: traces (traces/), label
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import date
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -25,6 +25,7 @@ from toolsel_assets.vocabulary.tool import Catalogue, Effect, Tool
 
 Model = TypeVar("Model", bound=BaseModel)
 ArgumentRule = Literal["exact", "ignored"]
+BuiltInRedaction = Literal["secrets", "bearer", "email"]
 
 #: libyaml's loader is ten times as fast; a PyYAML that was built without it has only its own.
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -36,9 +37,41 @@ class TraceSource(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Slug
-    path: str = Field(description="a file or a glob, relative to the study")
+    path: str = Field(description="a file, a directory, a glob or a url; relative to the study")
     format: str | None = Field(None, description="a module of traces/formats/; absent: recognised by content")
     collected: date | None = Field(None, description="when the traces were collected, for traces that carry no times")
+
+
+class CatalogueRule(BaseModel):
+    """Which catalogue the agent had, for traces that do not say: of one client, from one day, until another.
+
+    Of several rules that fit, the last one holds.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    catalogue: str
+    client: str | None = Field(None, description="the client_id it holds for; absent: every client")
+    since: datetime | date | None = Field(None, alias="from", description="from when, UTC; absent: always")
+    until: datetime | date | None = Field(None, description="until when, UTC, exclusive; absent: for ever")
+
+
+class RedactRule(BaseModel):
+    """Text to be replaced before anything is written."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Slug
+    regex: str = Field(description="a regular expression of Python's re")
+
+
+class RetiredTool(BaseModel):
+    """What took the place of a retired name: catalogues/retired.yaml has the old name as the key."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tool: str
+    args: dict[str, Any] = Field({}, description="arguments that go with it; a call's own arguments win")
 
 
 class SampleSpec(BaseModel):
@@ -66,11 +99,22 @@ class StudySpec(BaseModel):
 
     name: Slug
     traces: tuple[TraceSource, ...] = Field(min_length=1)
-    catalogue: str = Field(description="the catalogue that the traced agent had, joined where a trace has none")
+    catalogue: str | tuple[CatalogueRule, ...] = Field(
+        description="the catalogue that the traced agent had, where a trace has none; or rules by client and time"
+    )
     sample: SampleSpec
     freshness: Freshness = Freshness()
     max_unscorable_share: float = Field(0.05, ge=0, le=1, description="of decisions that ended in no scorable status")
     max_reject_share: float = Field(0.05, ge=0, le=1, description="of trace records that could not be read")
+    max_unreplayable_share: float = Field(0.2, ge=0, le=1, description="of decisions whose context is incomplete")
+    redact: tuple[BuiltInRedaction | RedactRule, ...] = Field(
+        ("secrets", "bearer", "email"), description="what is replaced in traces before anything is written"
+    )
+
+    @property
+    def catalogue_rules(self) -> tuple[CatalogueRule, ...]:
+        """The rules for joining a catalogue; a single name is a rule for all."""
+        return (CatalogueRule(catalogue=self.catalogue),) if isinstance(self.catalogue, str) else self.catalogue
 
 
 @dataclass(frozen=True)
@@ -84,6 +128,7 @@ class Study:
     rules: dict[str, dict[str, ArgumentRule]]
     criteria: dict[str, Criteria]
     ladders: tuple[Ladder, ...]
+    retired: dict[str, RetiredTool] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -134,7 +179,7 @@ def load_study(folder: Path, only_ladder: str | None = None) -> Study:
     spec = read_yaml(folder / "study.yaml", StudySpec)
     _known(folder / "study.yaml", "sample.quota", spec.sample.quota, BUCKETS)
     catalogues = _catalogues(folder)
-    _known(folder / "study.yaml", "catalogue", [spec.catalogue], catalogues)
+    _known(folder / "study.yaml", "catalogue", [rule.catalogue for rule in spec.catalogue_rules], catalogues)
     criteria = {path.stem: _criteria(path) for path in sorted((folder / "criteria").glob("*.yaml"))}
     prompts = {path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / "prompts").glob("*.md"))}
     ladders = tuple(
@@ -143,7 +188,8 @@ def load_study(folder: Path, only_ladder: str | None = None) -> Study:
     if not ladders:
         raise BadInput(str(folder / "ladders"), "there is no ladder", "at least one <name>.yaml")
     rules = _rules(folder / "catalogues" / "rules.yaml", catalogues)
-    study = Study(folder, spec, catalogues, prompts, rules, criteria, ladders)
+    retired = _retired(folder / "catalogues" / "retired.yaml", catalogues)
+    study = Study(folder, spec, catalogues, prompts, rules, criteria, ladders, retired)
     return replace(study, ladders=(study.ladder(only_ladder),)) if only_ladder else study
 
 
@@ -310,6 +356,25 @@ def _effect(annotations: dict[str, Any]) -> Effect:
     if read_only:
         return "read"
     return "destructive" if annotations.get("destructiveHint") else "write"
+
+
+def _retired(path: Path, catalogues: dict[str, Catalogue]) -> dict[str, RetiredTool]:
+    """Read the retired names. One may not be a name that a catalogue still has, nor lead to one that none has."""
+    if not path.exists():
+        return {}
+    text, document = _document(path)
+    if not isinstance(document, dict):
+        raise BadInput(str(path), "found no mapping", "old_name: new_name, or old_name: {tool: new_name, args: {...}}")
+    tools = {tool.name for catalogue in catalogues.values() for tool in catalogue.tools}
+    found = {}
+    for name, entry in document.items():
+        try:
+            rule = RetiredTool.model_validate({"tool": entry} if isinstance(entry, str) else entry)
+        except ValidationError as error:
+            raise validation_problem(path, error, text, RetiredTool) from error
+        _known(path, f"{name}.tool", [rule.tool], sorted(tools))
+        found[str(name)] = rule
+    return found
 
 
 def _rules(path: Path, catalogues: dict[str, Catalogue]) -> dict[str, dict[str, ArgumentRule]]:

@@ -8,6 +8,7 @@ import dagster as dg
 
 from toolsel_assets import store
 from toolsel_assets.graph import materialised, newest_decision, table_spec
+from toolsel_assets.labels.contexts import Contexts
 from toolsel_assets.labels.tables import LABEL_ACTIONS, LABEL_ROWS, LABEL_SETS, REQUESTS
 from toolsel_assets.labels.versions import LabelSet, read_label_set
 from toolsel_assets.resources import Workspace
@@ -17,7 +18,12 @@ from toolsel_assets.vocabulary.problem import BadInput
 
 Row = dict[str, Any]
 TABLES = (LABEL_SETS, LABEL_ROWS, LABEL_ACTIONS, REQUESTS)
-READS = ["samples.sampled_states", "traces.decisions", "traces.messages"]
+READS = ["samples.sampled_states", "traces.decisions", "traces.model_calls"]
+
+CONTEXTS = """
+select kind, context_id, n_messages, form, messages from traces.model_calls
+where messages is not null and context_id in (select unnest($1))
+"""
 
 
 @dg.multi_asset(specs=[table_spec(table, READS) for table in TABLES])
@@ -28,7 +34,7 @@ def label_sets(workspace: Workspace) -> Iterator[dg.MaterializeResult[None]]:
     found = [read_label_set(study.folder / "labels" / name, study.tool_names) for name in names]
     with workspace.tables() as con, store.row_files(folder, TABLES) as files:
         for label_set in found:
-            messages = traced_messages(con, workspace, label_set)
+            messages = traced_messages(con, label_set)
             write_label_set(files, study.name, label_set, messages, str(study.folder / "labels" / label_set.name))
     with workspace.tables() as con:
         for table in TABLES:
@@ -38,19 +44,25 @@ def label_sets(workspace: Workspace) -> Iterator[dg.MaterializeResult[None]]:
             yield materialised(con, table, data_time=newest)
 
 
-def traced_messages(con: store.Connection, workspace: Workspace, label_set: LabelSet) -> dict[str, Row]:
-    """Find the messages and the time of the rows that are decisions of the traces, reading only their runs."""
+def traced_messages(con: store.Connection, label_set: LabelSet) -> dict[str, Row]:
+    """Find the messages and the time of the rows that are decisions of the traces, reading only their contexts."""
     query = """
-    with wanted as (select decision_id, run_id, n_messages, decided_at from traces.decisions
-                    where decision_id in (select unnest($1)))
-    select decision_id, any_value(decided_at) as decided_at,
-           '[' || string_agg(message, ',' order by position) || ']' as messages
-    from wanted join read_parquet($2) as messages using (run_id)
-    where position < n_messages group by decision_id
+    select decision_id, context_id, n_messages, decided_at from traces.decisions
+    where decision_id in (select unnest($1)) and context_complete
     """
-    path = str(workspace.folder("traces", "messages.parquet"))
-    found = store.rows(con, query, [[row.id for row in label_set.rows], path])
-    return {row["decision_id"]: row for row in found}
+    found = store.rows(con, query, [[row.id for row in label_set.rows]])
+    contexts = Contexts()
+    wanted = {row["context_id"] for row in found}
+    while wanted:
+        rows = store.rows(con, CONTEXTS, [sorted(wanted)])
+        contexts.add(rows)
+        wanted = contexts.missing() if rows else set()
+    traced = {}
+    for row in found:
+        messages = contexts.seen(row["context_id"], row["n_messages"])
+        if messages is not None:
+            traced[row["decision_id"]] = {**row, "messages": json.dumps(messages, ensure_ascii=False)}
+    return traced
 
 
 def write_label_set(

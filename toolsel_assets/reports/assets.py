@@ -11,7 +11,9 @@ from toolsel_assets.resources import Workspace
 PUBLISHED = (
     "traces.decisions",
     "traces.ingest_files",
+    "traces.ingest_merged",
     "traces.ingest_rejects",
+    "traces.retired_calls",
     "samples.strata",
     "labels.label_sets",
     "labels.label_rows",

@@ -1,14 +1,26 @@
-"""Trace formats, one module each. A new format is a new file here and a sample under tests/traces/formats/.
+"""Trace formats, one module each. A new format is a new file here and its tests under tests/traces/formats/.
 
-A format is recognised by content, never by file name. A module has `recognises(record) -> bool` and
-`read_run(record) -> Run`, which raises `Unreadable` with a reason from the closed list in `traces/run.py`.
+A format is recognised by content, never by file name. Every module has
+
+- `recognises(record) -> bool`: whether a record, one JSON value of the file, is of this format and of no other;
+- `units(record) -> int`: how many units of the books a record holds (lines, spans, messages: the smallest thing that
+  can be a decision), counted without reading it, so that the books are checked against a second count;
+
+and one of
+
+- `read(records) -> Iterator[Item]`: Python's way, record by record, in memory that does not grow with the file; it
+  yields exactly one `ModelCall`, `Merged` or `Rejected` per unit, and never raises for what stands in a record;
+- `QUERY`: DuckDB's way, a SELECT over the file that gives the columns of `tables.MODEL_CALLS` (see otlp_json.py);
+  with `rewrite(record) -> record | None` where records must become those of the QUERY first.
 """
 
 import importlib
 import pkgutil
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
-from toolsel_assets.traces.run import Run
+from toolsel_assets.traces.model_call import Item
+from toolsel_assets.traces.records import Record
 
 
 class Format(Protocol):
@@ -17,10 +29,13 @@ class Format(Protocol):
     __name__: str
 
     def recognises(self, record: Any) -> bool:
-        """Say whether a record looks like this format."""
+        """Say whether a record is of this format."""
 
-    def read_run(self, record: Any) -> Run:
-        """Turn a record into a run."""
+    def units(self, record: Any) -> int:
+        """Count the units of a record."""
+
+    def read(self, records: Iterable[Record]) -> Iterator[Item]:
+        """Read the records of one file."""
 
 
 def names() -> list[str]:
@@ -34,6 +49,6 @@ def load(name: str) -> Format:
     return module
 
 
-def detect(record: Any) -> Format | None:
-    """Find the format that recognises a record."""
-    return next((found for found in map(load, names()) if found.recognises(record)), None)
+def detect(record: Any) -> str | None:
+    """Name the format that recognises a record."""
+    return next((name for name in names() if load(name).recognises(record)), None)

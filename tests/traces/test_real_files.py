@@ -1,0 +1,117 @@
+"""Every real file of every format, read together: the books of each close, and counts are those of a second count.
+
+The second count is written down here beside each file, as ten lines of Python or fewer over the JSON give it; the tests
+of the formats say which record is which decision. data/README.md has the same table for the whole files of the sources.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.traces.ingest_of import DATA, REAL, books_close, ingest, read, tables
+from toolsel_assets import store
+
+Found = dict[str, list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Found:
+    return ingest(tmp_path_factory.mktemp("real"), *REAL)
+
+
+def test_every_real_file_gives_decisions_and_its_books_close(real: Found) -> None:
+    assert books_close(real)
+    assert len(real["ingest_files"]) == len(REAL)
+    # Both of its calls are in all-spans.json as well, and count once.
+    empty = [f["source_file"] for f in real["ingest_files"] if not f["n_decisions"]]
+    assert empty == ["ai-generateText-doGenerate.json"]
+    for decision in real["decisions"]:
+        assert isinstance(json.loads(decision["calls"]), list)
+        assert (decision["action"] == "(no tool)") == (decision["status"] == "stopped")
+
+
+def test_the_only_real_rejects_are_explained(real: Found) -> None:
+    found = Counter((row["source_file"], row["reason"]) for row in real["ingest_rejects"])
+    assert found == {
+        # OpenAI's POST /v1/conversations, logged among calls of the model, is none.
+        ("responses.jsonl", "not_a_record"): 1,
+        # This instrumentor's log records carry neither a trace id nor a span id.
+        ("anthropic_openllmetry_events.jsonl", "no_id"): 42,
+    }
+
+
+def test_parquet_that_was_read_elsewhere_gives_the_same_decisions(tmp_path: Path, real: Found) -> None:
+    kept = read(tmp_path / "there", REAL)
+    here = ingest(tmp_path / "here", *(found.parquet for found in kept))
+    said = ("decision_id", "run_id", "step_index", "n_steps", "action", "prior_actions", "n_messages", "last_message")
+
+    def whole(found: Found) -> list[Any]:
+        return sorted([tuple(str(row[name]) for name in said) for row in found["decisions"]])
+
+    assert whole(here) == whole(real) and books_close(here) and not here["ingest_rejects"]
+
+
+def test_a_parquet_file_of_something_else_is_rejected(tmp_path: Path) -> None:
+    with store.scratch({}, {}, {}, "200MB") as con:
+        store.copy(con, "select 1 as x", tmp_path / "other.parquet")
+    found = ingest(tmp_path, tmp_path / "other.parquet")
+    assert [row["reason"] for row in found["ingest_rejects"]] == ["not_a_record"] and books_close(found)
+
+
+# --- what real instrumentation wrote, against what the server that it called has logged ---------------------------
+
+#: Files from which not everything can be known, and why; see data/otlp/README.md.
+LOSSY = {
+    "anthropic_native_no_content": "no messages: which tool was called is not known, nor that an attempt was a retry",
+    "anthropic_openllmetry_events": "events without ids belong to no span: nothing but tokens is known",
+    "anthropic_openllmetry_indexed": "the failed request was never exported, the streamed answer not recorded",
+    "openai_v2_no_content": "names of tools without arguments",
+}
+RECORDED = sorted((DATA / "otlp").glob("*.jsonl"))
+
+
+def served(path: Path) -> list[tuple[str, list[Any], int]]:
+    """What the server answered: how it ended, the calls, and the requests that it took."""
+    found, failed = [], 0
+    for request in json.loads(path.with_suffix(".expected.json").read_text())["requests"]:
+        if request["ended"] == "error":
+            failed += 1
+            continue
+        calls = [{"tool": call["tool"], "args": call["args"]} for call in request["calls"]]
+        found.append((request["ended"], calls, 1 + failed))
+        failed = 0
+    return found
+
+
+@pytest.mark.parametrize("path", [path for path in RECORDED if path.stem not in LOSSY], ids=lambda path: path.stem)
+def test_decisions_are_the_calls_that_the_server_saw(tmp_path: Path, path: Path) -> None:
+    found = ingest(tmp_path, path)["decisions"]
+    rows = sorted(found, key=lambda row: (row["decided_at"], row["run_id"]))
+    assert [(row["status"], json.loads(row["calls"]), row["n_attempts"]) for row in rows] == served(path)
+    assert len({row["run_id"] for row in found}) == 2
+    assert [(row["step_index"], row["n_steps"]) for row in rows] == [(0, 3), (1, 3), (2, 3)] * 2
+    assert all(row["context_complete"] and row["n_messages"] for row in found)
+
+
+@pytest.mark.parametrize("name", LOSSY)
+def test_what_an_instrumentation_leaves_out_is_never_taken_for_a_stop(tmp_path: Path, name: str) -> None:
+    found = ingest(tmp_path, DATA / "otlp" / f"{name}.jsonl")["decisions"]
+    expected = Counter(ended for ended, _, _ in served(DATA / "otlp" / f"{name}.jsonl"))
+    counted = Counter(row["status"] for row in found)
+    assert len(found) >= 6 and counted["stopped"] <= expected["stopped"] and counted["called"] <= expected["called"]
+
+
+def test_a_call_of_a_tool_without_content_keeps_its_names(tmp_path: Path) -> None:
+    found = ingest(tmp_path, DATA / "otlp" / "openai_v2_no_content.jsonl")["decisions"]
+    called = [row for row in found if row["status"] == "called"]
+    assert sorted(row["action"] for row in called) == ["find_order", "find_order", "find_order|weather"]
+    assert not any(row["context_complete"] or row["args_complete"] for row in called)
+
+
+def test_catalogues_of_the_traces_are_told_apart(tmp_path: Path) -> None:
+    with tables(tmp_path, read(tmp_path, [DATA / "otlp" / "anthropic_genai.jsonl"])) as con:
+        rows = store.rows(con, "select catalogue_source, n_tools, tools from traces.trace_catalogues")
+    assert rows == [{"catalogue_source": "in_trace", "n_tools": 2, "tools": "find_order|weather"}]
