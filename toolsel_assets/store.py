@@ -35,6 +35,9 @@ SCHEMA_VERSION = 1
 #: The oldest storage format that current 1.x clients of BI tools can open.
 PUBLISHED_STORAGE = "v1.0.0"
 
+#: DuckDB's share of the memory while tables are made: what does not fit goes to temporary files beside the warehouse.
+MEMORY = "700MB"
+
 Connection = duckdb.DuckDBPyConnection
 
 #: A Python function that SQL may call: itself, the types it takes, the type it gives. NULL in gives NULL out.
@@ -163,19 +166,22 @@ def build(con: Connection, table: SqlTable, file: Path | None = None) -> int:
     if file is None:
         _make(con, "table", table.full_name, table.select)
     else:
-        copy(con, table.select, file)
+        con.execute("set preserve_insertion_order = false")  # or all rows would be held until the first is written
+        copy(con, table.select, file, "row_group_size 30720")
+        con.execute("reset preserve_insertion_order")
         _make(con, "view", table.full_name, f"select * from read_parquet({_quoted(str(file))})")
     docs = {name: table.column_docs.get(name, "") for name, _ in describe(con, table.full_name)}
     _comment(con, table.full_name, table.doc, docs, kind="table" if file is None else "view")
     return count(con, table.full_name)
 
 
-def copy(con: Connection, select: str, file: Path) -> None:
+def copy(con: Connection, select: str, file: Path, *options: str) -> None:
     """Write what a SELECT gives to a Parquet file, moved into place when it is complete."""
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
-        con.execute(f"copy (\n{select}\n) to {_quoted(str(temporary))} (format parquet, compression zstd)")
+        written = ", ".join(["format parquet", "compression zstd", *options])
+        con.execute(f"copy (\n{select}\n) to {_quoted(str(temporary))} ({written})")
         temporary.replace(file)
     finally:
         temporary.unlink(missing_ok=True)
@@ -388,7 +394,7 @@ def _open(path: Path, *, read_only: bool, until: float) -> Connection:
     told = False
     while True:
         try:
-            return duckdb.connect(str(path), read_only=read_only)
+            return duckdb.connect(str(path), read_only=read_only, config={"memory_limit": MEMORY})
         except duckdb.IOException as error:
             if "lock" not in str(error).lower():
                 raise

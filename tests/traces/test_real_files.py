@@ -115,3 +115,69 @@ def test_catalogues_of_the_traces_are_told_apart(tmp_path: Path) -> None:
     with tables(tmp_path, read(tmp_path, [DATA / "otlp" / "anthropic_genai.jsonl"])) as con:
         rows = store.rows(con, "select catalogue_source, n_tools, tools from traces.trace_catalogues")
     assert rows == [{"catalogue_source": "in_trace", "n_tools": 2, "tools": "find_order|weather"}]
+
+
+# --- the second count ---------------------------------------------------------------------------------------------
+
+
+def of_claude_code(path: Path) -> int:
+    lines = map(json.loads, path.read_text().splitlines())
+    return len({line["message"]["id"] for line in lines if line.get("type") == "assistant"})
+
+
+def of_codex(path: Path) -> int:
+    """A response ends with a count of tokens whose total is new."""
+    payloads = [json.loads(line).get("payload", {}) for line in path.read_text().splitlines()]
+    counts = [one["info"] for one in payloads if one.get("type") == "token_count" and one.get("info")]
+    return len({info["total_token_usage"]["total_tokens"] for info in counts})
+
+
+def of_inspect_ai(path: Path) -> int:
+    return path.read_text().replace(" ", "").count('"event":"model"')
+
+
+def of_swe_agent(path: Path) -> int:
+    history = json.loads(path.read_text())["history"]
+    return sum(each["role"] == "assistant" and not each.get("is_demo") for each in history)
+
+
+def of_langfuse(path: Path) -> int:
+    """Generations, less those that are blocks of one answer (claude-agent) or a wrapper (vercel)."""
+    observations = json.loads(path.read_text())["observations"]
+    once = {"claude-agent-2025-12-22.trace": 2, "vercel-aisdk-2025-11-17.trace": 1}.get(path.stem, 0)
+    return sum(each["type"] == "GENERATION" for each in observations) - once
+
+
+def of_langsmith(path: Path) -> int:
+    """Runs of the model; one failed and was made again."""
+    return sum(json.loads(line)["run_type"] == "llm" for line in path.read_text().splitlines()) - 1
+
+
+def of_vercel_ai_sdk(path: Path) -> int:
+    found = json.loads(path.read_text())
+    names = [span["name"] for span in (found if isinstance(found, list) else [found])]
+    return sum(".do" in name and "doEmbed" not in name for name in names)
+
+
+def of_openai_messages(path: Path) -> int:
+    return sum(path.read_text().count(f'"role":{space}"assistant"') for space in ("", " "))
+
+
+COUNTED = {
+    "claude_code": of_claude_code,
+    "codex": of_codex,
+    "inspect_ai": of_inspect_ai,
+    "swe_agent": of_swe_agent,
+    "langfuse": of_langfuse,
+    "langsmith": of_langsmith,
+    "vercel_ai_sdk": of_vercel_ai_sdk,
+    "traces": of_openai_messages,
+}
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in REAL if path.parent.name in COUNTED], ids=lambda path: f"{path.parent.name}-{path.name}"
+)
+def test_a_second_count_finds_as_many_decisions(tmp_path: Path, path: Path) -> None:
+    found = ingest(tmp_path, path)
+    assert len(found["decisions"]) == COUNTED[path.parent.name](path)

@@ -23,9 +23,6 @@ from toolsel_assets.traces.redact import Redactor
 from toolsel_assets.traces.rows import Rows
 from toolsel_assets.traces.tables import MODEL_CALLS
 
-#: DuckDB's share of the memory while it reads a file; what does not fit goes to temporary files.
-MEMORY = "700MB"
-
 #: Bytes of the longest line that DuckDB reads by itself; it keeps two buffers of this size per thread.
 LONGEST_LINE = str(32 << 20)
 
@@ -194,7 +191,7 @@ class _Select:
             {**self._variables, "path": str(path), "longest_line": LONGEST_LINE},
             {"may_hold_secrets(t)": self._may_hold_secrets},
         )
-        with store.scratch(variables, self._functions, macros, MEMORY) as con:
+        with store.scratch(variables, self._functions, macros, store.MEMORY) as con:
             problem = store.try_copy(con, self._module.QUERY, parquet)
         if problem is not None:
             self._redactor.counts = before
@@ -206,10 +203,9 @@ class _Select:
 
     def count_units(self, path: Path, parquet: Path) -> int:
         """Count the units of a file without its SELECT where the format has another way."""
-        if hasattr(self._module, "count_units"):
-            return int(self._module.count_units(path))
         query = f"select count(*) as n from read_parquet($path) where kind in {UNITS}"
-        return int(store.read_files(query, {"path": str(parquet)})[0]["n"])
+        n_read = int(store.read_files(query, {"path": str(parquet)})[0]["n"])
+        return int(self._module.count_units(path, n_read)) if hasattr(self._module, "count_units") else n_read
 
     def join(self, parts: list[Path], parquet: Path) -> None:
         """Put parts of a file together. Places in the file go on from part to part."""
@@ -221,7 +217,7 @@ class _Select:
         if not selects:
             with store.RowFile(parquet, MODEL_CALLS):
                 return
-        with store.scratch({}, {}, {}, MEMORY) as con:
+        with store.scratch({}, {}, {}, store.MEMORY) as con:
             store.copy(con, " union all ".join(selects), parquet)
 
     def settle(self, parquet: Path, books: Books) -> None:
@@ -239,7 +235,7 @@ class _Select:
             books.reject(
                 row["position"], "no_id", "a unit without what identifies it: trace and span id, or run and step"
             )
-        with store.scratch({}, {}, {}, MEMORY) as con:
+        with store.scratch({}, {}, {}, store.MEMORY) as con:
             store.copy(con, f"select * from read_parquet('{parquet}') where call_id is not null", parquet)
 
 

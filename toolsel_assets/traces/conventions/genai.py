@@ -27,7 +27,10 @@ def translate(span: Span) -> dict[str, Any]:
     """Give the attributes under today's names, with messages as roles and parts."""
     found = renamed(span.attributes)
     for name in CONTENT:
-        value = parsed(found.get(name))
+        text = found.get(name)
+        value = parsed(text)
+        if value is BROKEN and not str(text).lstrip().startswith(("[", "{", '"')):
+            value = text  # a text that never was JSON
         if value is not BROKEN and value is not None:
             found[name] = _content(name, value)
     return {**found, model_span.GENERATION: "genai-1.37"}
@@ -36,6 +39,8 @@ def translate(span: Span) -> dict[str, Any]:
 def _content(name: str, value: Any) -> Any:
     if isinstance(value, Mapping):
         value = [value]
+    if isinstance(value, str) and name in (model_span.INPUT, model_span.OUTPUT):
+        value = [{"content": value}]
     if not isinstance(value, list) or name == model_span.TOOLS:
         return value
     if name == SYSTEM:

@@ -29,7 +29,8 @@ COLUMNS = {
 
 _STATUSES = ", ".join(f"'{status}'" for status in Status)
 _MALFORMED = """len(list_filter(actions, lambda one:
-    coalesce(one.tool, '') = '' or left(coalesce(one.args::varchar, '{'), 1) not in ('{', 'n'))) > 0"""
+    coalesce(one.tool, '') = ''
+    or not (one.args is null or one.args::varchar ^@ '{' or one.args::varchar = 'null'))) > 0"""
 
 
 def _words(words: frozenset[str]) -> str:
@@ -39,7 +40,7 @@ def _words(words: frozenset[str]) -> str:
 QUERY = f"""
 with lines as (
     select *, row_number() over () - 1 as ordinal,
-           coalesce(left(calls::varchar, 1), 'n') as begins,
+           calls is null or calls::varchar = 'null' as is_silent, calls::varchar ^@ '[' as is_list,
            try_cast(calls as struct(tool varchar, args json)[]) as actions,
            messages::varchar as list_of_messages,
            replace(lower(trim(coalesce(stop_reason, ''))), '-', '_') as word
@@ -48,7 +49,7 @@ with lines as (
 ),
 judged as (
     select *,
-           case when begins not in ('[', 'n') or (begins = '[' and actions is null)
+           case when not is_silent and (not is_list or actions is null)
                 then 'calls is no list of objects with tool and args'
                 when {_MALFORMED} then 'a call without a tool, or with args that are no object' end as malformed,
            coalesce(len(actions), 0) > 0 as has_calls
@@ -107,7 +108,7 @@ select
     getvariable('file_id') || ':' || ordinal as context_id,
     null::integer as n_messages,
     case when coalesce(list_of_messages, 'null') in ('null', '[]') then 'content_not_captured'
-         when left(list_of_messages, 1) <> '[' then 'broken_messages' end as context_problem,
+         when not list_of_messages ^@ '[' then 'broken_messages' end as context_problem,
     case when strlen(said) > 500 then left(said, 500) else said end as last_message,
     null::varchar as lineage,
     step_index as length,
@@ -115,7 +116,7 @@ select
     null::ubigint as output_hash,
     null::ubigint[] as prefix_hashes,
     'openai' as form,
-    case when left(list_of_messages, 1) = '[' and list_of_messages <> '[]'
+    case when list_of_messages ^@ '[' and list_of_messages <> '[]'
          then case when may_hold_secrets(list_of_messages) then redact(list_of_messages) else list_of_messages end
          end as messages,
     case when may_hold_secrets(tools) then redact(tools) else tools::varchar end as tools_seen
@@ -136,7 +137,13 @@ def units(record: Any) -> int:
     return 1
 
 
-def count_units(path: Path) -> int:
-    """Count the lines with something on them."""
+def count_units(path: Path, n_read: int) -> int:
+    """Count the lines with something on them; a count of line ends will do where it agrees with what was read."""
+    ends, last = 0, b"\n"
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            ends, last = ends + chunk.count(b"\n"), chunk[-1:]
+    if ends + (last != b"\n") == n_read:
+        return n_read
     with path.open("rb") as file:
         return sum(1 for line in file if not line.isspace())

@@ -25,6 +25,9 @@ CONVENTIONS = tuple(
 #: Spans whose log records are held until the span itself comes; what is older is given without it.
 HELD = 2000
 
+#: Spans of an export that are given as one line; collectors write thousands at once, and a line has to fit in memory.
+PIECE = 64
+
 Json = dict[str, Any]
 
 
@@ -99,8 +102,9 @@ def translate_span(text: str) -> str | None:
         span = span_of(json.loads(text))
         for convention in CONVENTIONS:
             if convention.speaks(span):
-                # Lone surrogates, which JSON may hold and DuckDB may not, are escaped and then no JSON to it.
-                return json.dumps(convention.translate(span), default=str).encode("utf-8", "replace").decode()
+                found = json.dumps(convention.translate(span), ensure_ascii=False, default=str)
+                # Lone surrogates, which JSON may hold, are none to DuckDB.
+                return found.encode("utf-8", "replace").decode()
     except (ValueError, RecursionError):
         pass
     return None
@@ -180,6 +184,22 @@ def _event(log: Json) -> Json:
     return {"name": str(name or ""), "attributes": [*pairs, *body]}
 
 
+def pieces(export: Json) -> Iterator[Json]:
+    """Give an export with very many spans as several, which hold the same."""
+    if sum(1 for _ in spans(export)) <= PIECE:
+        yield export
+        return
+    for resource in export["resourceSpans"]:
+        scopes = listed(resource, "scopeSpans")
+        if not scopes:
+            yield {"resourceSpans": [resource]}
+        for scope in scopes:
+            found = listed(scope, "spans")
+            for start in range(0, len(found), PIECE) or [0]:
+                piece = {**scope, "spans": found[start : start + PIECE]} if len(found) > PIECE else scope
+                yield {"resourceSpans": [{**resource, "scopeSpans": [piece]}]}
+
+
 def enveloped(found: list[Json]) -> Json:
     """Put spans into the envelope of an export."""
     return {"resourceSpans": [{"scopeSpans": [{"spans": found}]}]}
@@ -202,7 +222,7 @@ def with_logs(records: Iterable[Record]) -> Iterator[Record | Merged]:
                 span["events"] = [*listed(span, "events"), *one["events"]]
                 yield Merged("content_block")
         if export["resourceSpans"] or not told:
-            yield Record(record.position, export)
+            yield from (Record(record.position, piece) for piece in pieces(export))
         for one in told:
             if all(span_key(one)):
                 held.setdefault(span_key(one), []).append((record.position, one))

@@ -3,7 +3,7 @@
 It needs the variables `path`, `file_id` and `source`, the macro `may_hold_secrets(text)` and the functions `redact` and
 `translate_span`. What it costs is measured by tests/bench/otlp_ingest.py; these choices are its outcome: typed structs
 rather than JSON paths, two lists of an attribute's names and texts rather than a map or a filter per attribute, one
-parse for several paths, and no window but the number of the row, which streams.
+parse for several paths, and no window but the number of the row, which streams (on one thread).
 
 Attributes are read once, as they stand or as `translate_span` gives them; all that follows is the same for both. What
 does not belong here: what a stop reason means (outcome.py, from which the lists come).
@@ -16,8 +16,8 @@ from toolsel_assets.traces.conventions.aliases import ALIASES
 from toolsel_assets.traces.model_call import ContextProblem
 from toolsel_assets.traces.tables import MODEL_CALLS
 
-#: The longest line in bytes; DuckDB keeps two buffers of this size per thread.
-LONGEST = 64 << 20
+#: The longest line in bytes; DuckDB keeps two buffers of this size per thread. Longer exports are rewritten as several.
+LONGEST = 32 << 20
 
 #: Operations of model calls, and of agents and workflows around them.
 CALLS = ("chat", "text_completion", "generate_content", "completion", "messages", "responses")
@@ -132,7 +132,7 @@ def status_rules() -> list[Rule]:
         ),
         ("answers is null and not json_valid(output)", "'truncated'", "'the answer was cut'"),
         ("(is_error or error is not null) and word = ''", "'api_error'", "null"),
-        ("answers[1] is null", "'malformed'", "'the answer is no message'"),
+        ("parts is null and content is null", "'malformed'", "'the answer is no message'"),
         (
             "broken_call is not null",
             "'malformed'",
@@ -175,7 +175,6 @@ _COLUMNS = {
     "run_id": "null",
     "parent_run_id": "null",
     "client_id": "coalesce(client_id, service)",
-    "agent": "case when kind = 'agent' then agent end",
     "latency_ms": "case when ended_at >= started_at then epoch_us(ended_at) - epoch_us(started_at) end / 1000",
     "tools_called": "case when status = 'called' then called when is_call then [] end",
     "calls": f"""case when status = 'called' then {_redacted("calls_text")} when is_call then '[]' end""",
@@ -183,9 +182,8 @@ _COLUMNS = {
     "args_complete": """case when status = 'called' then len(list_filter(asked_for, lambda call: not call.is_there)) = 0
         when is_call then true end""",
     # Those who count the cached tokens apart give an input that is smaller than its cached part.
-    "input_tokens": f"""{_number("input_tokens")} + case when {_number("input_tokens")} < {_CACHED} then {_CACHED}
-        else 0
-        end""",
+    "input_tokens": f"""{_number("input_tokens")}
+        + case when {_number("input_tokens")} < {_CACHED} then {_CACHED} else 0 end""",
     **{name: _number(name) for name in ("cache_read_tokens", "cache_write_tokens", "output_tokens")},
     "catalogue_key": "md5(tools_seen)",
     "context_id": "case when messages is not null then getvariable('file_id') || ':' || ordinal end",
@@ -238,10 +236,9 @@ translated as (
     select *, case
         when own_operation in ({_words(("execute_tool", *AGENTS))}) then null
         when coalesce(left(own_input, 1) <> '[', false) or coalesce(left(own_output, 1) <> '[', false)
-             or coalesce(left(own_tools, 1) <> '[', false) or left(own_system, 1) = '{{' then
-                 translate_span(to_json(span))
-        when not contains(own_input, '"parts"') or not contains(own_output, '"parts"') then
-            translate_span(to_json(span))
+             or coalesce(left(own_tools, 1) <> '[', false) or left(own_system, 1) = '{{'
+             or not contains(own_input, '"parts"') or not contains(own_output, '"parts"')
+             then translate_span(to_json(span))
         when own_input is not null and own_output is not null then null
         when contains(span.events, 'gen_ai.') then translate_span(to_json(span))
         when {" or ".join(f"contains(' ' || array_to_string(names, ' '), '{mark}')" for mark in _MARKS)}
@@ -279,8 +276,8 @@ kinds as (
 -- Whatever only a call of the model has is NULL from here on for all other spans, so that it costs them nothing.
 calls as (
     select ordinal, service, trace_id, span_id, parent_span_id, started_at, ended_at, has_lost, is_error,
-        conversation_id,
-           kind, kind = 'model' as is_call, case when kind = 'agent' then {_read("agent")} end as agent,
+           conversation_id, kind, kind = 'model' as is_call,
+           case when kind = 'agent' then {_read("agent")} end as agent,
            {", ".join(f"case when kind = 'model' then {x} end as {x}" for x in _CONTENT[1:])},
            {", ".join(f"case when kind = 'model' then {_read(x)} end as {x}" for x in _OF_CALLS)}
     from kinds
@@ -288,8 +285,8 @@ calls as (
 parsed as (
     select *, try(json_extract(input, '$[*]')) as seen, try(from_json(output, '[{{
                "finish_reason": "VARCHAR", "content": "VARCHAR", "parts": [
-                   {{"type": "VARCHAR", "name": "VARCHAR", "arguments": "JSON", "content":
-                       "VARCHAR"}}]}}]')) as answers,
+                   {{"type": "VARCHAR", "name": "VARCHAR", "arguments": "JSON", "content": "VARCHAR"}}]}}]'))
+               as answers,
            case when left(system, 1) = '[' then try(json_array_length(system)) end as n_system,
            case when try(json_array_length(tools)) > 0 then {_redacted("tools")} end as tools_seen,
            nullif(case left(finish, 1) when '{{' then json_extract_string(finish, '$.values[0].stringValue')
@@ -316,8 +313,8 @@ asked as (
            case when contains(output, '"server_tool_call"') then list_transform(
                list_filter(parts, lambda p: p.type = 'server_tool_call'), lambda p: coalesce(p.name, p.type)) end
                as server_tools,
-           case when left(first_seen, 1) <> '{{' or left(last_seen, 1) <> '{{' or problem = 'content_not_captured'
-               then null
+           case when coalesce(left(first_seen, 1) <> '{{' or left(last_seen, 1) <> '{{', true)
+                     or problem = 'content_not_captured' then null
                 when instructions is null then input
                 else '[{{"role":"system","parts":' || instructions || '}},' || ltrim(input, {_BLANKS[:-1]}[') end
                as messages
@@ -330,8 +327,7 @@ judged as (
                as broken_call,
            case when messages is not null then md5_number_lower(left(coalesce(system, ''), 200) || left(first_seen, 500)
                || case when contains(first_seen, '"role":"system"') then left(coalesce(seen[2], ''), 500) else '' end)
-                   end
-               as lineage
+               end as lineage
     from asked
 ),
 concluded as (
