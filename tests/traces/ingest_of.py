@@ -49,6 +49,14 @@ def ingest(
         return {name: store.rows(con, f"select * from traces.{name} order by all") for name in names}
 
 
+def model_calls(folder: Path, path: Path) -> list[dict[str, Any]]:
+    """Read one file and give its calls of the model, without making the tables."""
+    (kept,) = read(folder, [path])
+    return store.read_files(
+        "from read_parquet($path) where kind = 'model' order by ordinal", {"path": str(kept.parquet)}
+    )
+
+
 def books_close(found: dict[str, list[Any]]) -> bool:
     """Say whether every unit is a decision, merged or rejected, and every reject in its table."""
     files = found["ingest_files"]

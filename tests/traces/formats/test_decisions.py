@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.traces.ingest_of import books_close, ingest
+from tests.traces.ingest_of import books_close, ingest, model_calls
 from toolsel_assets.traces import outcome
 from toolsel_assets.traces.formats import decisions, detect
 
@@ -116,9 +116,9 @@ def test_stop_reasons_mean_what_they_mean_everywhere(tmp_path: Path, jsonl: Writ
     ],
 )
 def test_no_tool_needs_positive_evidence(tmp_path: Path, jsonl: Write, more: dict[str, Any], status: str) -> None:
-    found = one(tmp_path, jsonl, **more)
+    (found,) = model_calls(tmp_path, jsonl(line(**more)))
     assert found["status"] == status
-    assert (found["action"] == "(no tool)") == (status == "stopped")
+    assert bool(found["tools_called"]) == (status == "called")
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,8 @@ def test_no_tool_needs_positive_evidence(tmp_path: Path, jsonl: Write, more: dic
 def test_a_decision_without_messages_counts_and_cannot_be_replayed(
     tmp_path: Path, jsonl: Write, messages: Any, problem: str
 ) -> None:
-    assert one(tmp_path, jsonl, messages=messages, status="stopped")["context_problem"] == problem
+    (found,) = model_calls(tmp_path, jsonl(line(messages=messages, status="stopped")))
+    assert found["context_problem"] == problem
 
 
 def test_lines_that_cannot_be_read_are_found_among_those_that_can(tmp_path: Path) -> None:
