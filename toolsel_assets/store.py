@@ -35,6 +35,9 @@ SCHEMA_VERSION = 1
 #: The oldest storage format that current 1.x clients of BI tools can open.
 PUBLISHED_STORAGE = "v1.0.0"
 
+#: What DuckDB's own hash() depends on.
+ENGINE = f"duckdb {duckdb.__version__}"
+
 #: DuckDB's share of the memory while tables are made: what does not fit goes to temporary files beside the warehouse.
 MEMORY = "700MB"
 

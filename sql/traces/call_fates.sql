@@ -3,7 +3,7 @@
 -- one decision. Which record is kept depends on what the records hold, never on the order in which files arrived.
 with calls as (
     select source, file_id, ordinal, call_id, response_id, trace_id, span_id, parent_span_id, started_at, ended_at,
-           input_hash, output_hash, status, coalesce(run_id, conversation_id, trace_id) as grouped_by,
+           input_hash, status, coalesce(run_id, conversation_id, trace_id) as grouped_by,
            (context_problem is null)::int + 2 * (ended_at is not null)::int
                + 4 * (status not in ('unknown', 'api_error'))::int as completeness
     from traces.model_calls

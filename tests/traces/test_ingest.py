@@ -104,6 +104,23 @@ def test_a_run_in_two_files_is_one_run(tmp_path: Path, jsonl: Write) -> None:
     assert not any(d["run_truncated"] for d in found["decisions"])
 
 
+def test_what_a_call_saw_orders_a_conversation_when_the_clocks_disagree(tmp_path: Path, jsonl: Write) -> None:
+    def logged(number: int, second: int, *messages: dict[str, Any]) -> dict[str, Any]:
+        answer = {"id": f"resp_{number}", "model": "m", "choices": [{"message": ANSWER, "finish_reason": "stop"}]}
+        request = {"model": "m", "messages": [{"role": "user", "content": "hi"}, *messages]}
+        time = f"2026-01-01T10:00:{second:02d}Z"
+        return {"request": request, "response": answer, "metadata": {"session_id": "c"}, "timestamp": time}
+
+    more = {"role": "user", "content": "and then?"}
+    path = jsonl(logged(2, 5, ANSWER, more), logged(1, 9), logged(3, 7, ANSWER, more, ANSWER, more))
+    found = ingest(tmp_path, path)["decisions"]
+    assert {d["decision_id"]: (d["step_index"], d["run_id"]) for d in found} == {
+        "src:resp_1": (0, "src:c"),
+        "src:resp_2": (1, "src:c"),
+        "src:resp_3": (2, "src:c"),
+    }
+
+
 def test_a_run_that_ends_on_a_call_is_truncated_and_gets_no_stop(tmp_path: Path, jsonl: Write) -> None:
     (decision,) = ingest(tmp_path, jsonl(run("x", called("a"), RESULT)))["decisions"]
     assert (decision["action"], decision["run_truncated"]) == ("a", True)

@@ -17,6 +17,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from toolsel_assets import store
 from toolsel_assets.traces.books import Books
 from toolsel_assets.traces.model_call import Unreadable
 from toolsel_assets.traces.reading import read_file
@@ -55,7 +56,7 @@ class Ingest:
     def __init__(self, folder: Path, redact: Callable[[], Redactor], settings: str = "") -> None:
         """Keep what is read below `folder`; `settings` names the redaction rules, so that other rules read again."""
         self.folder, self.redact = folder, redact
-        self.settings = sha256(f"{READERS_VERSION}:{settings}".encode()).hexdigest()[:8]
+        self.settings = sha256(f"{READERS_VERSION}:{store.ENGINE}:{settings}".encode()).hexdigest()[:8]
         self._hashes = _Hashes(folder / "content_hashes.json")
 
     def read(self, files: Iterable[TraceFile]) -> list[Kept]:

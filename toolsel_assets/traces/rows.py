@@ -48,8 +48,8 @@ SAME = (
 #: Texts of a shared context that are remembered: a reader may give a call some messages after it was made.
 REMEMBERED = 256
 
-#: Characters of the messages that say which lineage they are of.
-BEGINNING = 200
+#: Characters of a message that say which lineage it is of.
+BEGINNING = 500
 
 
 class Rows:
@@ -112,7 +112,6 @@ class Rows:
             tools_called=[one.tool for one in call.action],
             calls=calls,
             server_tools="|".join(call.server_tools) or None,
-            output_hash=_hash(calls) if call.action else None,
             **self._tools(call.tools_seen),
             **seen,
         )
@@ -153,7 +152,7 @@ class Rows:
             "context_id": self._context(str(self._ordinal)),
             "n_messages": len(texts),
             "last_message": text_of(redacted[-1][1].get("content"))[:500] if redacted else "",
-            "lineage": str(_hash(whole[:BEGINNING])),
+            "lineage": str(_hash(_beginning(messages, texts))),
             "length": len(whole),
             "input_hash": prefixes[-1] if prefixes else None,
             "prefix_hashes": None if placed else prefixes,
@@ -164,3 +163,9 @@ class Rows:
 
 def _hash(text: str) -> int:
     return int.from_bytes(md5(text.encode("utf-8", "replace"), usedforsecurity=False).digest()[:8], "big")
+
+
+def _beginning(messages: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> str:
+    """Give what all calls of a lineage begin with: the instructions and the first message that is none."""
+    n_first = next((at for at, message in enumerate(messages, 1) if message.get("role") != "system"), len(messages))
+    return "".join(text[:BEGINNING] for text in texts[:n_first])

@@ -104,7 +104,7 @@ select
     cache_read_tokens,
     cache_write_tokens,
     output_tokens,
-    md5(tools) as catalogue_key,
+    hash(tools::varchar)::varchar as catalogue_key,
     getvariable('file_id') || ':' || ordinal as context_id,
     null::integer as n_messages,
     case when coalesce(list_of_messages, 'null') in ('null', '[]') then 'content_not_captured'
@@ -113,7 +113,6 @@ select
     null::varchar as lineage,
     step_index as length,
     null::ubigint as input_hash,
-    null::ubigint as output_hash,
     null::ubigint[] as prefix_hashes,
     'openai' as form,
     case when list_of_messages ^@ '[' and list_of_messages <> '[]'

@@ -185,18 +185,17 @@ _COLUMNS = {
     "input_tokens": f"""{_number("input_tokens")}
         + case when {_number("input_tokens")} < {_CACHED} then {_CACHED} else 0 end""",
     **{name: _number(name) for name in ("cache_read_tokens", "cache_write_tokens", "output_tokens")},
-    "catalogue_key": "md5(tools_seen)",
+    "catalogue_key": "hash(tools_seen)::varchar",
     "context_id": "case when messages is not null then getvariable('file_id') || ':' || ordinal end",
     "n_messages": "case when messages is not null then len(seen) + (instructions is not null)::int end",
     "last_message": f"left({_redacted('last_message')}, 500)",
     "length": "strlen(messages)",
     # Of all messages it would be a third of the cost; what is as long and ends alike is the same question in a run.
-    "input_hash": "md5_number_lower(strlen(messages) || last_seen)",
-    "output_hash": "md5_number_lower(calls_text)",
+    "input_hash": "hash(strlen(messages) || last_seen)",
     "prefix_hashes": """case when conversation_id is null and messages is not null then list_reduce(
         list_transform(case when instructions is null then seen else list_prepend(instructions::json, seen) end,
-                       lambda one: [md5_number_lower(one)]),
-        lambda before, one: list_append(before, md5_number_lower(before[-1] || ':' || one[1]))) end""",
+                       lambda one: [hash(one)]),
+        lambda before, one: list_append(before, hash(before[-1] || ':' || one[1]))) end""",
     "form": "case when messages is not null then 'genai' end",
     "messages": _redacted("messages"),
 }
@@ -325,9 +324,10 @@ judged as (
            list_transform(asked_for, lambda call: call.tool) as called,
            list_filter(asked_for, lambda call: call.tool is null or coalesce(left(call.args, 1) <> '{{', true))[1]
                as broken_call,
-           case when messages is not null then md5_number_lower(left(coalesce(system, ''), 200) || left(first_seen, 500)
-               || case when contains(first_seen, '"role":"system"') then left(coalesce(seen[2], ''), 500) else '' end)
-               end as lineage
+           case when messages is not null then hash(
+               substring(coalesce(system, ''), 1, 200) || substring(first_seen, 1, 500)
+               || case when contains(first_seen, '"role":"system"') then substring(coalesce(seen[2], ''), 1, 500)
+                       else '' end) end as lineage
     from asked
 ),
 concluded as (
