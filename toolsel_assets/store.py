@@ -222,7 +222,7 @@ def exists(con: Connection, name: str) -> bool:
 def try_copy(con: Connection, select: str, file: Path) -> str | None:
     """Write what a SELECT over a user's file gives to a Parquet file; what DuckDB says when the file is at fault."""
     try:
-        copy(con, select, file)
+        copy(con, select, file, "row_group_size 16384")
     except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.IOException) as error:
         return str(error).partition("\n")[0]
     return None
@@ -268,7 +268,7 @@ def read_files(query: str, parameters: Mapping[str, object]) -> list[dict[str, A
 
 @cache
 def _memory() -> Connection:
-    con = duckdb.connect()
+    con = duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": tempfile.gettempdir()})
     add_macros(con)
     return con
 
@@ -310,6 +310,7 @@ class RowFile:
         self._lines = path.with_name(f".{path.name}.{os.getpid()}.ndjson")
         self._names = frozenset(column.name for column in table.columns)
         self._file: IO[bytes] | None = None
+        self._longest = 0
 
     def __enter__(self) -> "RowFile":
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -323,7 +324,9 @@ class RowFile:
             raise KeyError(f"{self.table.full_name} has no column {unknown}")
         assert self._file is not None, "a RowFile is written inside its with block"
         # Lone surrogates, which JSON allows and UTF-8 does not, become question marks.
-        self._file.write(as_json(row).encode("utf-8", "replace") + b"\n")
+        line = as_json(row).encode("utf-8", "replace") + b"\n"
+        self._longest = max(self._longest, len(line))
+        self._file.write(line)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         assert self._file is not None
@@ -339,7 +342,8 @@ class RowFile:
         temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
         source = (
             f"read_json({_quoted(str(self._lines))}, format = 'newline_delimited', columns = {{{types}}}, "
-            "maximum_object_size = 268435456)"
+            # DuckDB fills two buffers of this size per thread, so that it must not be larger than needed.
+            f"maximum_object_size = {max(1 << 20, self._longest + 1024)})"
         )
         # Small groups of rows, so that memory does not grow with the texts in them.
         options = "format parquet, compression zstd, row_group_size 16384"

@@ -45,8 +45,8 @@ SAME = (
     "context_problem",
 )
 
-#: Texts of a shared context that are remembered: a reader may give a call some messages after it was made.
-REMEMBERED = 256
+#: Texts of a context that are remembered, and contexts: a reader may give a call some messages after it was made.
+REMEMBERED, CONTEXTS = 256, 64
 
 #: Characters of a message that say which lineage it is of.
 BEGINNING = 500
@@ -91,6 +91,8 @@ class Rows:
         text, message = self._redacted(item.message)
         texts = self._texts.get(item.context)
         if texts is None:
+            if len(self._texts) == CONTEXTS:
+                del self._texts[next(iter(self._texts))]
             texts = self._texts[item.context] = deque(maxlen=REMEMBERED)
         texts.append((place + 1, text_of(message.get("content"))[:500]))
         self._row("message", context_id=self._context(item.context), n_messages=place, form="openai", messages=text)
