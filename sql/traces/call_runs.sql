@@ -68,36 +68,40 @@ placed as (
 ),
 -- Calls that neither a format nor a conversation places: the longest earlier list of messages that theirs begins with.
 unplaced as (
-    select source, file_id, ordinal, call_id, trace_id, started_at, prefix_hashes, len(prefix_hashes) as n_messages,
+    select source, call_id, started_at, prefix_hashes, len(prefix_hashes) as n_messages,
            coalesce(trace_id, call_id) as place
     from placed
     where run_id is null and conversation_id is null and agent is null and len(prefix_hashes) > 0
 ),
 beginnings as (
-    select source, call_id, trace_id, started_at, place, n_messages,
-           unnest(prefix_hashes[2:-2]) as beginning
+    select source, place, started_at, unnest(prefix_hashes[2:-2]) as beginning
     from unplaced
     where n_messages > 2
 ),
+-- A trace continues one that began before it, never the other way round, so that chains end.
+began as (
+    select source, place, (coalesce(min(started_at), timestamp '1970-01-01'), min(n_messages), place) as began
+    from unplaced
+    group by source, place
+),
 links as (
     select beginnings.source, beginnings.place,
-           arg_max(earlier.place, (earlier.n_messages, earlier.trace_id is not distinct from beginnings.trace_id,
-                                   earlier.started_at, earlier.call_id)) as continues
+           arg_max(earlier.place, (earlier.n_messages, earlier.started_at, earlier.call_id)) as continues
     from beginnings
     join unplaced as earlier
       on earlier.source = beginnings.source and earlier.prefix_hashes[-1] = beginnings.beginning
-    where earlier.call_id <> beginnings.call_id
-      and (earlier.trace_id is not distinct from beginnings.trace_id
-           or earlier.started_at is null or beginnings.started_at is null
+    join began as before on before.source = earlier.source and before.place = earlier.place
+    join began as after on after.source = beginnings.source and after.place = beginnings.place
+    where before.began < after.began
+      and (earlier.started_at is null or beginnings.started_at is null
            or earlier.started_at <= beginnings.started_at)
     group by beginnings.source, beginnings.place
 ),
 roots as (
-    select source, place, continues as root, 0 as depth from links where continues <> place
+    select source, place, continues as root, 0 as depth from links
     union all
     select roots.source, roots.place, links.continues, roots.depth + 1
     from roots join links on links.source = roots.source and links.place = roots.root
-    where links.continues <> links.place and roots.depth < 1000
 ),
 first_of_chain as (
     select source, place, arg_max(root, depth) as root from roots group by source, place
