@@ -100,3 +100,13 @@ def test_a_column_that_bi_tools_cannot_read_is_not_published(tmp_path: Path) -> 
             store.publish(con, ["s.t"], tmp_path / "published")
         con.execute("create or replace table s.t as select 1 as n")
         store.publish(con, ["s.t"], tmp_path / "published")
+
+
+def test_only_what_a_file_is_to_blame_for_is_said_of_it(tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text('{"a": "x"}\n')
+    select = "select * from read_json('{}', format = 'newline_delimited', columns = {{'a': 'BIGINT'}})"
+    with store.scratch({}, {}, {}, "200MB") as con:
+        said = store.try_copy(con, select.format(tmp_path / "bad.jsonl"), tmp_path / "out.parquet")
+        assert said is not None and "Failed to cast" in said and str(tmp_path) not in said
+        with pytest.raises(duckdb.IOException):
+            store.try_copy(con, select.format(tmp_path / "gone.jsonl"), tmp_path / "out.parquet")

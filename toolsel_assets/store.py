@@ -220,11 +220,15 @@ def exists(con: Connection, name: str) -> bool:
 
 
 def try_copy(con: Connection, select: str, file: Path) -> str | None:
-    """Write what a SELECT over a user's file gives to a Parquet file; what DuckDB says when the file is at fault."""
+    """Write what a SELECT over a user's file gives to a Parquet file; what DuckDB says when the file is at fault.
+
+    A full disk, say, is no fault of the file, and is raised.
+    """
     try:
         copy(con, select, file, "row_group_size 16384")
-    except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.IOException) as error:
-        return str(error).partition("\n")[0]
+    except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
+        # Which file it was is known, and may be a temporary one.
+        return re.sub(r' in file "[^"]*"(, in line \d+)?', "", str(error).partition("\n")[0])
     return None
 
 

@@ -47,6 +47,8 @@ def read_file(path: Path, source: str, prescribed: str | None, books: Books, par
         by_query(module, path, found, source, books, parquet, redactor)
     else:
         by_record(module, found, source, books, parquet, redactor)
+    # What was found may be quoted in the reason for which it could not be read.
+    books.rejects = [(position, reason, redactor.text(detail)) for position, reason, detail in books.rejects]
     books.redacted = dict(redactor.counts)
 
 
@@ -140,7 +142,8 @@ def _items(module: formats.Format, passing: _Passing, books: Books) -> Iterator[
     try:
         yield from module.read(passing)
     except Exception as error:
-        PROGRESS.warning("a reader failed on record %d: %r", passing.position, error, exc_info=error)
+        PROGRESS.warning("a reader failed on record %d: %r", passing.position, error)
+        PROGRESS.debug("where it failed", exc_info=error)
         for _ in range(books.n_missing):
             books.reject(passing.position, "not_a_record", f"the reader failed on it: {error!r}")
 

@@ -169,6 +169,13 @@ def test_secrets_are_replaced_before_anything_is_written(tmp_path: Path, jsonl: 
         assert not any(text in data for text in (secret.encode(), b"ann@example.com", b"hunter2"))
 
 
+def test_a_reject_quotes_neither_secrets_nor_the_place_of_a_temporary_file(tmp_path: Path, jsonl: Write) -> None:
+    path = jsonl(line(status="stopped"), line("ann@example.com", status="stopped"))
+    (reject,) = ingest(tmp_path, path, rules=["email"])["ingest_rejects"]
+    assert "Failed to cast" in reject["detail"] and "[redacted:email]" in reject["detail"]
+    assert "/" not in reject["detail"]
+
+
 def test_the_format_is_recognised_by_its_three_keys() -> None:
     assert detect(line()) == "decisions" and decisions.units(line()) == 1
     assert not decisions.recognises({"run_id": "r", "messages": []})
