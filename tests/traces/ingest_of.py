@@ -44,8 +44,24 @@ def ingest(
     folder: Path, *paths: Path, format_name: str | None = None, rules: Sequence[Any] = ()
 ) -> dict[str, list[Any]]:
     """Read files and give the rows of the tables that people look at."""
+    return looked_at(folder, read(folder, paths, format_name=format_name, rules=rules))
+
+
+def ingest_apart(folder: Path, paths: Sequence[Path]) -> dict[str, list[Any]]:
+    """Read files, each as a source of its own, so that nothing is merged across them; see `source_of`."""
+    files = [TraceFile(source_of(path), path, path.name) for path in paths]
+    return looked_at(folder, Ingest(folder / "read", lambda: Redactor(())).read(files))
+
+
+def source_of(path: Path) -> str:
+    """Name the source of a file that is read apart."""
+    return f"{path.parent.name}-{path.name}"
+
+
+def looked_at(folder: Path, kept: Sequence[Kept]) -> dict[str, list[Any]]:
+    """Give the rows of the tables that people look at."""
     names = ("decisions", "ingest_files", "ingest_merged", "ingest_rejects", "trace_catalogues")
-    with tables(folder, read(folder, paths, format_name=format_name, rules=rules)) as con:
+    with tables(folder, kept) as con:
         return {name: store.rows(con, f"select * from traces.{name} order by all") for name in names}
 
 

@@ -1,7 +1,7 @@
-"""Every real file of every format, read together: the books of each close, and counts are those of a second count.
+"""Every real file of every format, each as a source of its own: books close, and a second count finds as much.
 
-The second count is written down here beside each file, as ten lines of Python or fewer over the JSON give it; the tests
-of the formats say which record is which decision. data/README.md has the same table for the whole files of the sources.
+The second count is a few lines over the JSON, here; the tests of the formats say which record is which decision.
+data/README.md has the same counts of the whole files that these copies come from.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.traces.ingest_of import DATA, REAL, books_close, ingest, read, tables
+from tests.traces.ingest_of import DATA, REAL, books_close, ingest, ingest_apart, looked_at, read, source_of, tables
 from toolsel_assets import store
 
 Found = dict[str, list[dict[str, Any]]]
@@ -19,15 +19,16 @@ Found = dict[str, list[dict[str, Any]]]
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Found:
-    return ingest(tmp_path_factory.mktemp("real"), *REAL)
+    return ingest_apart(tmp_path_factory.mktemp("real"), REAL)
+
+
+def decisions_of(real: Found, path: Path) -> list[dict[str, Any]]:
+    return [row for row in real["decisions"] if row["source"] == source_of(path)]
 
 
 def test_every_real_file_gives_decisions_and_its_books_close(real: Found) -> None:
     assert books_close(real)
-    assert len(real["ingest_files"]) == len(REAL)
-    # Both of its calls are in all-spans.json as well, and count once.
-    empty = [f["source_file"] for f in real["ingest_files"] if not f["n_decisions"]]
-    assert empty == ["ai-generateText-doGenerate.json"]
+    assert len(real["ingest_files"]) == len(REAL) and all(f["n_decisions"] for f in real["ingest_files"])
     for decision in real["decisions"]:
         assert isinstance(json.loads(decision["calls"]), list)
         assert (decision["action"] == "(no tool)") == (decision["status"] == "stopped")
@@ -43,15 +44,17 @@ def test_the_only_real_rejects_are_explained(real: Found) -> None:
     }
 
 
-def test_parquet_that_was_read_elsewhere_gives_the_same_decisions(tmp_path: Path, real: Found) -> None:
+def test_parquet_that_was_read_elsewhere_gives_the_same_decisions(tmp_path: Path) -> None:
     kept = read(tmp_path / "there", REAL)
+    there = looked_at(tmp_path / "there", kept)
+    assert books_close(there)
     here = ingest(tmp_path / "here", *(found.parquet for found in kept))
     said = ("decision_id", "run_id", "step_index", "n_steps", "action", "prior_actions", "n_messages", "last_message")
 
     def whole(found: Found) -> list[Any]:
         return sorted([tuple(str(row[name]) for name in said) for row in found["decisions"]])
 
-    assert whole(here) == whole(real) and books_close(here) and not here["ingest_rejects"]
+    assert whole(here) == whole(there) and books_close(here) and not here["ingest_rejects"]
 
 
 def test_a_parquet_file_of_something_else_is_rejected(tmp_path: Path) -> None:
@@ -87,8 +90,8 @@ def served(path: Path) -> list[tuple[str, list[Any], int]]:
 
 
 @pytest.mark.parametrize("path", [path for path in RECORDED if path.stem not in LOSSY], ids=lambda path: path.stem)
-def test_decisions_are_the_calls_that_the_server_saw(tmp_path: Path, path: Path) -> None:
-    found = ingest(tmp_path, path)["decisions"]
+def test_decisions_are_the_calls_that_the_server_saw(real: Found, path: Path) -> None:
+    found = decisions_of(real, path)
     rows = sorted(found, key=lambda row: (row["decided_at"], row["run_id"]))
     assert [(row["status"], json.loads(row["calls"]), row["n_attempts"]) for row in rows] == served(path)
     assert len({row["run_id"] for row in found}) == 2
@@ -97,15 +100,15 @@ def test_decisions_are_the_calls_that_the_server_saw(tmp_path: Path, path: Path)
 
 
 @pytest.mark.parametrize("name", LOSSY)
-def test_what_an_instrumentation_leaves_out_is_never_taken_for_a_stop(tmp_path: Path, name: str) -> None:
-    found = ingest(tmp_path, DATA / "otlp" / f"{name}.jsonl")["decisions"]
+def test_what_an_instrumentation_leaves_out_is_never_taken_for_a_stop(real: Found, name: str) -> None:
+    found = decisions_of(real, DATA / "otlp" / f"{name}.jsonl")
     expected = Counter(ended for ended, _, _ in served(DATA / "otlp" / f"{name}.jsonl"))
     counted = Counter(row["status"] for row in found)
     assert len(found) >= 6 and counted["stopped"] <= expected["stopped"] and counted["called"] <= expected["called"]
 
 
-def test_a_call_of_a_tool_without_content_keeps_its_names(tmp_path: Path) -> None:
-    found = ingest(tmp_path, DATA / "otlp" / "openai_v2_no_content.jsonl")["decisions"]
+def test_a_call_of_a_tool_without_content_keeps_its_names(real: Found) -> None:
+    found = decisions_of(real, DATA / "otlp" / "openai_v2_no_content.jsonl")
     called = [row for row in found if row["status"] == "called"]
     assert sorted(row["action"] for row in called) == ["find_order", "find_order", "find_order|weather"]
     assert not any(row["context_complete"] or row["args_complete"] for row in called)
@@ -178,6 +181,5 @@ COUNTED = {
 @pytest.mark.parametrize(
     "path", [path for path in REAL if path.parent.name in COUNTED], ids=lambda path: f"{path.parent.name}-{path.name}"
 )
-def test_a_second_count_finds_as_many_decisions(tmp_path: Path, path: Path) -> None:
-    found = ingest(tmp_path, path)
-    assert len(found["decisions"]) == COUNTED[path.parent.name](path)
+def test_a_second_count_finds_as_many_decisions(real: Found, path: Path) -> None:
+    assert len(decisions_of(real, path)) == COUNTED[path.parent.name](path)

@@ -89,8 +89,7 @@ class Ingest:
                 books.reject(1, problem.reason, problem.detail)
             read_file(path, file.source, file.format, books, parquet, self.redact())
         books.seconds = round(perf_counter() - started, 3)
-        marker = parquet.with_suffix(".json")
-        marker.write_text(json.dumps(asdict(books), ensure_ascii=False), encoding="utf-8")
+        _write(parquet.with_suffix(".json"), asdict(books))
         self._hashes.put(file.place, content_hash)
         return Kept(file, books, parquet), True
 
@@ -151,10 +150,15 @@ class _Hashes:
             self._known[str(place)] = [content_hash, *stamp]
 
     def write(self) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}")
-        temporary.write_text(json.dumps(self._known), encoding="utf-8")
-        temporary.replace(self._path)
+        _write(self._path, self._known)
+
+
+def _write(path: Path, value: Any) -> None:
+    """Write JSON whole or not at all: a run may end at any moment, and the next one reads this."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
+    temporary.replace(path)
 
 
 @contextmanager

@@ -41,7 +41,7 @@ GROUPS = {
                            where context_problem is not null group by 1 order by n desc, 1""",
 }
 MISSING = """
-select count(*) as decisions, count(*) filter (catalogue_source = 'unknown') as catalogue,
+select count(*) filter (catalogue_source = 'unknown') as catalogue,
        count(*) filter (catalogue_source = 'names_only') as definitions,
        count(*) filter (input_tokens is null) as tokens, count(*) filter (stop_reason is null) as stop_reasons,
        count(*) filter (decided_at is null) as times, count(*) filter (not context_complete) as context,
@@ -79,7 +79,7 @@ def inspect(path: str, format_name: str | None = None) -> dict[str, Any]:
 def _found(con: store.Connection) -> dict[str, Any]:
     counts, runs = store.rows(con, COUNTS)[0], store.rows(con, RUNS)[0]
     groups = {name: {row["name"]: int(row["n"]) for row in store.rows(con, query)} for name, query in GROUPS.items()}
-    missing = {name: int(n) for name, n in store.rows(con, MISSING)[0].items() if name != "decisions" and n}
+    missing = {name: int(n) for name, n in store.rows(con, MISSING)[0].items() if n}
     found = {"format": counts.pop("format"), **{name: int(n) for name, n in {**counts, **runs}.items()}, **groups}
     rejects = store.rows(con, "select source_file, position, reason, detail from traces.ingest_rejects limit 5")
     return {**found, "missing": missing, "first_rejects": rejects}

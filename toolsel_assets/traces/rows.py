@@ -62,7 +62,7 @@ class Rows:
         self._ordinal = 0
         self._lengths: dict[str, int] = {}
         self._texts: dict[str, deque[tuple[int, str]]] = {}
-        self._catalogues: dict[str, str] = {}
+        self._catalogues: set[str] = set()
 
     def write(self, item: ModelCall | Link | Message | Extends) -> None:
         """Write one item."""
@@ -124,7 +124,7 @@ class Rows:
         text = as_json(tools)
         key = md5(text.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
         is_new = key not in self._catalogues
-        self._catalogues[key] = ""
+        self._catalogues.add(key)
         return {"catalogue_key": key, "tools_seen": self._redactor.json_text(text) if is_new else None}
 
     def _shared_messages(self, call: ModelCall) -> Row:

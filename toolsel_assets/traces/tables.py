@@ -5,6 +5,9 @@ The tables that are made of these, `decisions` first among them, are in sql/trac
 
 from toolsel_assets.store import Table, columns
 
+#: Bytes of the longest line that DuckDB reads by itself; it keeps two buffers of this size per thread.
+LONGEST_LINE = 32 << 20
+
 MODEL_CALLS = Table(
     "traces",
     "model_calls",

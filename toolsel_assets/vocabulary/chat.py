@@ -4,7 +4,7 @@ What belongs here: the conversion of one message. What does not: where a format 
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 Chat = dict[str, Any]
@@ -50,6 +50,16 @@ def tool_result(call_id: Any, content: Any, name: Any = None) -> Chat:
     return {**message, "name": str(name)} if name else message
 
 
+def with_said(found: list[Chat], role: str, texts: Iterable[str], calls: list[Chat]) -> list[Chat]:
+    """Add to the tool results of a message what else was in it: its texts and calls, as one chat message."""
+    text = "\n".join(part for part in texts if part)
+    if calls:
+        found.append({"role": role, "content": text or None, "tool_calls": calls})
+    elif text or not found:
+        found.append({"role": role, "content": text})
+    return found
+
+
 def from_anthropic(message: Mapping[str, Any]) -> list[Chat]:
     """Turn one message of the Anthropic Messages API into chat messages: tool results become messages of their own.
 
@@ -73,12 +83,7 @@ def from_anthropic(message: Mapping[str, Any]) -> list[Chat]:
             found.append(tool_result(block.get("tool_use_id"), block.get("content")))
         elif block.get("type") not in ("thinking", "redacted_thinking"):
             texts.append(_block_text(block))
-    text = "\n".join(part for part in texts if part)
-    if calls:
-        found.append({"role": role, "content": text or None, "tool_calls": calls})
-    elif text or not found:
-        found.append({"role": role, "content": text})
-    return found
+    return with_said(found, role, texts, calls)
 
 
 def _block_text(block: Mapping[str, Any]) -> str:
@@ -102,12 +107,7 @@ def from_genai(message: Mapping[str, Any]) -> list[Chat]:
             found.append(tool_result(part.get("id"), part.get("response", part.get("result"))))
         elif kind not in ("reasoning", "thinking"):
             texts.append(_block_text(part))
-    text = "\n".join(part for part in texts if part)
-    if calls:
-        found.append({"role": role, "content": text or None, "tool_calls": calls})
-    elif text or not found:
-        found.append({"role": role, "content": text})
-    return found
+    return with_said(found, role, texts, calls)
 
 
 def from_inspect(message: Mapping[str, Any]) -> Chat:

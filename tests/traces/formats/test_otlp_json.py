@@ -16,9 +16,9 @@ from toolsel_assets.traces import outcome
 from toolsel_assets.traces.books import Books
 from toolsel_assets.traces.formats import otlp_json
 from toolsel_assets.traces.model_call import Merged
-from toolsel_assets.traces.reading import by_query
 from toolsel_assets.traces.records import Record, records
 from toolsel_assets.traces.redact import Redactor
+from toolsel_assets.traces.selecting import by_query
 from toolsel_assets.traces.shapes import otlp, otlp_query
 from toolsel_assets.traces.shapes.otlp_envelope import any_value
 from toolsel_assets.traces.tables import MODEL_CALLS

@@ -23,7 +23,8 @@ from typing import Any
 
 from toolsel_assets.traces.model_call import ContextProblem, Extends, Item, Merged, Message, ModelCall, Rejected
 from toolsel_assets.traces.records import Record
-from toolsel_assets.traces.shapes.claude_answer import LOST, ROOT, Answer, Context, Place, text_at
+from toolsel_assets.traces.shapes.claude_answer import LOST, ROOT, Answer, Context, Place
+from toolsel_assets.traces.shapes.values import text_at
 from toolsel_assets.traces.times import utc
 from toolsel_assets.vocabulary import chat
 from toolsel_assets.vocabulary.chat import Chat

@@ -20,7 +20,8 @@ from typing import Any
 from toolsel_assets.traces.model_call import ContextProblem, Extends, Item, Merged, Message, ModelCall, Rejected
 from toolsel_assets.traces.records import Record
 from toolsel_assets.traces.shapes import codex_items
-from toolsel_assets.traces.shapes.codex_items import Response, count_at, text_at
+from toolsel_assets.traces.shapes.codex_items import Response
+from toolsel_assets.traces.shapes.values import count_at, text_at
 from toolsel_assets.traces.times import utc
 from toolsel_assets.vocabulary.chat import Chat
 from toolsel_assets.vocabulary.decision import Status

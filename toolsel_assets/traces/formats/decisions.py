@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from toolsel_assets.traces import outcome
+from toolsel_assets.traces.tables import LONGEST_LINE
 from toolsel_assets.vocabulary.decision import Status
 
 NEEDED = {"run_id", "step_index", "messages"}
@@ -45,7 +46,7 @@ with lines as (
            messages::varchar as list_of_messages,
            replace(lower(trim(coalesce(stop_reason, ''))), '-', '_') as word
     from read_json(getvariable('path'), format = 'newline_delimited', columns = {COLUMNS!r},
-                   maximum_object_size = getvariable('longest_line')::uinteger)
+                   maximum_object_size = {LONGEST_LINE})
 ),
 judged as (
     select *,

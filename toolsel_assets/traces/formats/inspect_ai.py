@@ -20,6 +20,7 @@ from toolsel_assets.traces.model_call import ContextProblem, Item, Merged, Messa
 from toolsel_assets.traces.records import Record
 from toolsel_assets.traces.shapes.answer import Answer, concluded, tokens
 from toolsel_assets.traces.shapes.inspect_events import Spans, around, enters_scorer, from_pool, spans_of, walk, whole
+from toolsel_assets.traces.shapes.values import as_dict, as_list, as_text
 from toolsel_assets.traces.times import milliseconds, utc
 from toolsel_assets.vocabulary import chat
 from toolsel_assets.vocabulary.chat import Chat
@@ -56,33 +57,21 @@ def read(records: Iterable[Record]) -> Iterator[Item]:
 
 
 def _samples(record: Any) -> list[Any]:
-    return _list(_dict(record).get("samples"))
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    return as_list(as_dict(record).get("samples"))
 
 
 def _first(value: Any) -> dict[str, Any]:
-    return _dict(next(iter(_list(value)), None))
-
-
-def _str(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
+    return as_dict(next(iter(as_list(value)), None))
 
 
 def _events(sample: Any) -> list[Any]:
-    sample = _dict(sample)
-    return _list(sample.get("events")) or _list(_dict(sample.get("transcript")).get("events"))
+    sample = as_dict(sample)
+    return as_list(sample.get("events")) or as_list(as_dict(sample.get("transcript")).get("events"))
 
 
 def _sample_units(sample: Any) -> int:
     events = _events(sample)
-    return sum(1 for _ in walk(events)) if events else max(1, len(_list(_dict(sample).get("messages"))))
+    return sum(1 for _ in walk(events)) if events else max(1, len(as_list(as_dict(sample).get("messages"))))
 
 
 @dataclass(frozen=True)
@@ -98,15 +87,15 @@ class _Sample:
 def _run(sample: Any, record: Record, place: int, seen: Counter[str]) -> Iterator[Item]:
     if not isinstance(sample, dict):
         raise Unreadable("not_a_record", f"expected an object, found {type(sample).__name__}")
-    run_id = _run_id(_dict(record.value.get("eval")), sample)
-    transcript = _dict(sample.get("transcript"))
-    texts = {**_dict(transcript.get("content")), **_dict(sample.get("attachments"))}
+    run_id = _run_id(as_dict(record.value.get("eval")), sample)
+    transcript = as_dict(sample.get("transcript"))
+    texts = {**as_dict(transcript.get("content")), **as_dict(sample.get("attachments"))}
     events = _events(sample)
     if not events:
         seen[run_id] += 1  # the same sample twice in a file has two lists of messages
         yield from _messages(sample, run_id, texts, run_id if seen[run_id] == 1 else f"{run_id}#{seen[run_id]}")
         return
-    pool = _list(_dict(sample.get("events_data")).get("messages")) or _list(sample.get("message_pool"))
+    pool = as_list(as_dict(sample.get("events_data")).get("messages")) or as_list(sample.get("message_pool"))
     known = _Sample(run_id, texts, pool, spans_of(events))
     steps: Counter[str] = Counter()
     scoring = 0
@@ -122,9 +111,11 @@ def _run(sample: Any, record: Record, place: int, seen: Counter[str]) -> Iterato
 
 def _run_id(spec: Mapping[str, Any], sample: Mapping[str, Any]) -> str:
     """Name the run: by its own id, which it keeps when a later log takes it over, else by log, sample and epoch."""
-    if unique := _str(sample.get("uuid")):
+    if unique := as_text(sample.get("uuid")):
         return unique
-    log = _str(spec.get("eval_id")) or ":".join(filter(None, (_str(spec.get("run_id")), _str(spec.get("task_id")))))
+    log = as_text(spec.get("eval_id")) or ":".join(
+        filter(None, (as_text(spec.get("run_id")), as_text(spec.get("task_id"))))
+    )
     name = sample.get("id")
     if not log or not isinstance(name, str | int):
         raise Unreadable("no_run_id", "expected a uuid, or the log's eval_id or run_id and the sample's id")
@@ -147,47 +138,47 @@ def _item(event: Any, tools: tuple[str, ...], sample: _Sample, steps: Counter[st
 
 
 def _call(event: Mapping[str, Any], sample: _Sample, run_id: str, parent: str | None, step: int) -> ModelCall:
-    output = _dict(event.get("output"))
+    output = as_dict(event.get("output"))
     missing: list[str] = []
     messages, problem = _input(event, sample, missing)
     tools = event.get("tools")
-    response = _dict(_dict(event.get("call")).get("response"))
+    response = as_dict(as_dict(event.get("call")).get("response"))
     return ModelCall(
         call_id=f"{run_id}:{step}",
         messages=messages,
         context_problem="content_not_captured" if missing else problem,
         run_id=run_id,
         parent_run_id=parent,
-        response_id=None if event.get("cache") == "read" else _str(response.get("id")),
+        response_id=None if event.get("cache") == "read" else as_text(response.get("id")),
         started_at=utc(event.get("timestamp")),
         ended_at=utc(event.get("completed")),
         latency_ms=milliseconds(event.get("timestamp"), event.get("completed")),
         tools_seen=whole(tools, sample.texts, []) if isinstance(tools, list) else None,
-        model_requested=_str(event.get("model")),
-        model_served=_str(output.get("model")),
+        model_requested=as_text(event.get("model")),
+        model_served=as_text(output.get("model")),
         **_decided(event, output),
-        **_usage(_dict(output.get("usage"))),
+        **_usage(as_dict(output.get("usage"))),
     )
 
 
 def _decided(event: Mapping[str, Any], output: Mapping[str, Any]) -> dict[str, Any]:
     choice = _first(output.get("choices"))  # further choices are no parallel calls
-    error = _str(output.get("error"))
-    answer = _answer(_dict(choice.get("message")), _str(choice.get("stop_reason")), must_finish=True)
+    error = as_text(output.get("error"))
+    answer = _answer(as_dict(choice.get("message")), as_text(choice.get("stop_reason")), must_finish=True)
     fields = concluded(replace(answer, refused=bool(error)))  # what moderation said stands beside the answer
-    if failed := _str(event.get("error")) or (None if choice else error):
+    if failed := as_text(event.get("error")) or (None if choice else error):
         return {**fields, "status": Status.API_ERROR, "action": (), "detail": failed[:500]}
     return fields
 
 
 def _answer(message: Mapping[str, Any], stop_reason: str | None, *, must_finish: bool) -> Answer:
     listed = message.get("tool_calls") or []
-    calls = [_dict(call) for call in _list(listed)]
+    calls = [as_dict(call) for call in as_list(listed)]
     problem = None if isinstance(listed, list) else f"tool_calls is no list but {type(listed).__name__}"
     for call in calls:
         if error := call.get("parse_error"):
             problem = f"the arguments of {call.get('function')} cannot be read: {str(error)[:300]}"
-    blocks = [_dict(block) for block in _list(message.get("content"))]
+    blocks = [as_dict(block) for block in as_list(message.get("content"))]
     return Answer(
         calls=[(call.get("function"), call.get("arguments")) for call in calls],
         text=bool(chat.text_of(message.get("content"))),
@@ -216,25 +207,25 @@ def _input(
         found = from_pool(event["input_refs"], sample.pool)
     if not found:
         return None, "content_not_captured"
-    if not isinstance(found, list) or not all(isinstance(_dict(message).get("role"), str) for message in found):
+    if not isinstance(found, list) or not all(isinstance(as_dict(message).get("role"), str) for message in found):
         return None, "broken_messages"
     return [chat.from_inspect(whole(message, sample.texts, missing)) for message in found], None
 
 
 def _messages(sample: Mapping[str, Any], run_id: str, texts: Mapping[str, Any], context: str) -> Iterator[Item]:
     """Read a sample without events. Assistant messages that its input brought along are no decisions."""
-    found = _list(sample.get("messages"))
+    found = as_list(sample.get("messages"))
     if not found:
         raise Unreadable("no_messages", "neither events nor messages")
-    if not all(isinstance(_dict(message).get("role"), str) for message in found):
+    if not all(isinstance(as_dict(message).get("role"), str) for message in found):
         raise Unreadable("broken_message", "a message that is no object with a role")
     if not any(map(_decides, found)):
         raise Unreadable("no_decisions", f"{len(found)} messages, none of them by the model")
     missing: list[str] = []
-    last = _first(_dict(sample.get("output")).get("choices"))
+    last = _first(as_dict(sample.get("output")).get("choices"))
     try:
         shown = [(chat.from_inspect(whole(message, texts, missing)), bool(missing)) for message in found]
-        stops = [_str(last.get("stop_reason")) if message == last.get("message") else None for message in found]
+        stops = [as_text(last.get("stop_reason")) if message == last.get("message") else None for message in found]
         read = [concluded(_answer(m, stop, must_finish=False)) for m, stop in zip(found, stops, strict=True)]
     except RecursionError as error:
         raise Unreadable("broken_message", "a message is nested too deeply") from error
@@ -247,7 +238,7 @@ def _messages(sample: Mapping[str, Any], run_id: str, texts: Mapping[str, Any], 
                 n_messages=position,
                 context_problem="content_not_captured" if lost else None,
                 run_id=run_id,
-                model_served=_str(found[position].get("model")),
+                model_served=as_text(found[position].get("model")),
                 **read[position],
             )
             step += 1

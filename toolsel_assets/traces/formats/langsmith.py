@@ -15,6 +15,7 @@ from toolsel_assets.traces.model_call import ContextProblem, Item, Link, Merged,
 from toolsel_assets.traces.records import Record
 from toolsel_assets.traces.shapes import loose
 from toolsel_assets.traces.shapes.answer import Answer, concluded, tokens
+from toolsel_assets.traces.shapes.values import as_dict, as_list, as_text
 from toolsel_assets.traces.times import milliseconds, utc
 from toolsel_assets.vocabulary.decision import Status
 
@@ -31,8 +32,8 @@ DETAILS = tuple(f"{name}_details" for name in ("prompt_token", "prompt_tokens", 
 
 def recognises(record: Any) -> bool:
     """A run with an id and one of LangSmith's types, or a page of such runs."""
-    run = next(iter(_list(record.get("runs"))), None) if isinstance(record, dict) and "runs" in record else record
-    return isinstance(run, dict) and "id" in run and _str(run.get("run_type")) in TYPES and not MARKS.isdisjoint(run)
+    run = next(iter(as_list(record.get("runs"))), None) if isinstance(record, dict) and "runs" in record else record
+    return isinstance(run, dict) and "id" in run and as_text(run.get("run_type")) in TYPES and not MARKS.isdisjoint(run)
 
 
 def units(record: Any) -> int:
@@ -54,33 +55,21 @@ def read(records: Iterable[Record]) -> Iterator[Item]:
 
 def _walk(record: Any) -> Iterator[tuple[Any, str | None]]:
     """Give every run with the thread of the run around it, without recursion."""
-    runs = _list(record.get("runs")) if isinstance(record, dict) and "run_type" not in record else []
+    runs = as_list(record.get("runs")) if isinstance(record, dict) and "run_type" not in record else []
     levels: list[tuple[Iterator[Any], str | None]] = [(iter(runs or [record]), None)]
     while levels:
         for run in levels[-1][0]:
             thread = _thread(run) or levels[-1][1]
             yield run, thread
-            if children := _list(_dict(run).get("child_runs")):
+            if children := as_list(as_dict(run).get("child_runs")):
                 levels.append((iter(children), thread))
                 break
         else:
             levels.pop()
 
 
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _str(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
 def _metadata(run: Any) -> dict[str, Any]:
-    return _dict(_dict(_dict(run).get("extra")).get("metadata"))
+    return as_dict(as_dict(as_dict(run).get("extra")).get("metadata"))
 
 
 def _named(place: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
@@ -95,7 +84,7 @@ def _thread(run: Any) -> str | None:
 def _item(run: Any, thread: str | None) -> Item:
     if not isinstance(run, dict) or not isinstance(run.get("run_type"), str):
         raise Unreadable("not_a_record", "expected a run with a run_type")
-    run_id = _str(run.get("id"))
+    run_id = as_text(run.get("id"))
     if run["run_type"] != "llm":
         return _link(run, run_id, thread)
     if run_id is None:
@@ -103,15 +92,15 @@ def _item(run: Any, thread: str | None) -> Item:
     trace, parent, began = _order(run.get("dotted_order"))
     started = utc(run.get("start_time")) or utc(began)
     said = _said(run.get("outputs"))
-    metadata = _dict(said.get("response_metadata"))
-    parameters = _dict(_dict(run.get("extra")).get("invocation_params"))
+    metadata = as_dict(said.get("response_metadata"))
+    parameters = as_dict(as_dict(run.get("extra")).get("invocation_params"))
     request, problem = _request(run.get("inputs"))
-    response_id = _str(metadata.get("id")) or _str(_dict(run.get("outputs")).get("id"))
+    response_id = as_text(metadata.get("id")) or as_text(as_dict(run.get("outputs")).get("id"))
     return ModelCall(
         call_id=run_id,
         span_id=run_id,
-        trace_id=_str(run.get("trace_id")) or trace,
-        parent_span_id=_str(run.get("parent_run_id")) or parent,
+        trace_id=as_text(run.get("trace_id")) or trace,
+        parent_span_id=as_text(run.get("parent_run_id")) or parent,
         conversation_id=thread,
         client_id=_named(_metadata(run), CLIENT_IDS),
         response_id=response_id,
@@ -122,7 +111,7 @@ def _item(run: Any, thread: str | None) -> Item:
         context_problem=problem,
         tools_seen=loose.definitions(parameters.get("tools") or parameters.get("functions")) or request.tools,
         model_requested=_named(_metadata(run), ("ls_model_name",)) or _named(parameters, ("model", "model_name")),
-        model_served=_named(metadata, ("model_name", "model")) or _named(_dict(run.get("outputs")), ("model",)),
+        model_served=_named(metadata, ("model_name", "model")) or _named(as_dict(run.get("outputs")), ("model",)),
         **_decided(run, said),
         **_usage(run, said),
     )
@@ -135,15 +124,15 @@ def _link(run: dict[str, Any], run_id: str | None, thread: str | None) -> Item:
     return Link(
         kind="tool" if run["run_type"] == "tool" else "other",
         span_id=run_id,
-        trace_id=_str(run.get("trace_id")) or trace,
-        parent_span_id=_str(run.get("parent_run_id")) or parent,
+        trace_id=as_text(run.get("trace_id")) or trace,
+        parent_span_id=as_text(run.get("parent_run_id")) or parent,
         conversation_id=thread,
     )
 
 
 def _order(dotted: Any) -> tuple[str | None, str | None, str | None]:
     """Read the trace, the span above and the start from `<time>Z<id>.<time>Z<id>`, a segment per level."""
-    segments = [segment.partition("Z") for segment in (_str(dotted) or "").split(".")]
+    segments = [segment.partition("Z") for segment in (as_text(dotted) or "").split(".")]
     if not all(name for _, _, name in segments):
         return None, None, None
     time = segments[-1][0]  # 20230914T223155647000
@@ -154,7 +143,7 @@ def _order(dotted: Any) -> tuple[str | None, str | None, str | None]:
 def _request(inputs: Any) -> tuple[loose.Request, ContextProblem | None]:
     try:
         found = loose.request(inputs)
-        if found.messages is None and _list(_dict(inputs).get("prompts")):  # models that complete a text
+        if found.messages is None and as_list(as_dict(inputs).get("prompts")):  # models that complete a text
             found = loose.Request(loose.messages(inputs["prompts"][:1]), found.tools)
     except loose.Cut:
         return loose.Request(), "value_truncated"
@@ -168,10 +157,10 @@ def _request(inputs: Any) -> tuple[loose.Request, ContextProblem | None]:
 
 def _said(outputs: Any) -> dict[str, Any]:
     """Give the message in an output of LangChain, out of its serialised form."""
-    batch = next(iter(_list(_dict(outputs).get("generations"))), None)
-    generation = _dict(next(iter(batch), None) if isinstance(batch, list) else batch)
-    message = _dict(generation.get("message")) or _dict(_dict(outputs).get("message"))
-    fields = _dict(message.get("kwargs")) if "lc" in message else _dict(message.get("data"))
+    batch = next(iter(as_list(as_dict(outputs).get("generations"))), None)
+    generation = as_dict(next(iter(batch), None) if isinstance(batch, list) else batch)
+    message = as_dict(generation.get("message")) or as_dict(as_dict(outputs).get("message"))
+    fields = as_dict(message.get("kwargs")) if "lc" in message else as_dict(message.get("data"))
     return {**message, **fields}
 
 
@@ -187,15 +176,16 @@ def _decided(run: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
         return concluded(Answer(note="the run has not ended" if unfinished else None))
     # Calls whose arguments LangChain could not read stand apart from those that it could.
     invalid = [
-        f"the arguments of {_dict(call).get('name')} cannot be read" for call in _list(said.get("invalid_tool_calls"))
+        f"the arguments of {as_dict(call).get('name')} cannot be read"
+        for call in as_list(said.get("invalid_tool_calls"))
     ]
     return concluded(
         Answer(
             calls=found.calls,
             text=bool(found.text),
-            stop_reason=found.stop_reason or _named(_dict(said.get("response_metadata")), STOPS),
+            stop_reason=found.stop_reason or _named(as_dict(said.get("response_metadata")), STOPS),
             must_finish=unfinished,
-            refused=found.refused or bool(_dict(said.get("additional_kwargs")).get("refusal")),
+            refused=found.refused or bool(as_dict(said.get("additional_kwargs")).get("refusal")),
             server_tools=found.server_tools,
             malformed=next(iter(invalid), found.oddity),
         )
@@ -204,11 +194,11 @@ def _decided(run: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
 
 def _usage(run: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
     """Give the tokens as LangSmith or LangChain counts them, cache included, else as the API said. 0 is not known."""
-    outputs = _dict(run.get("outputs"))
-    places = [run, *(_dict(place.get("usage_metadata")) for place in (said, outputs, _metadata(run)))]
-    places += [_dict(outputs.get("usage")), _dict(_dict(outputs.get("llm_output")).get("token_usage"))]
+    outputs = as_dict(run.get("outputs"))
+    places = [run, *(as_dict(place.get("usage_metadata")) for place in (said, outputs, _metadata(run)))]
+    places += [as_dict(outputs.get("usage")), as_dict(as_dict(outputs.get("llm_output")).get("token_usage"))]
     asked = next((place for place in places if _count([place], INPUT)), {})
-    details = [_dict(place[key]) for place in places for key in DETAILS if key in place]
+    details = [as_dict(place[key]) for place in places for key in DETAILS if key in place]
     read, write = tokens(asked.get("cache_read_input_tokens")), tokens(asked.get("cache_creation_input_tokens"))
     count = _count([asked], INPUT)  # Anthropic's API counts the cache beside it
     return {

@@ -25,6 +25,7 @@ from typing import Any
 from toolsel_assets.traces.model_call import ContextProblem, Item, Merged, Message, ModelCall, Rejected, Unreadable
 from toolsel_assets.traces.records import Record
 from toolsel_assets.traces.shapes.answer import Answer, concluded
+from toolsel_assets.traces.shapes.values import as_dict, as_list
 from toolsel_assets.vocabulary.chat import Chat, text_of
 from toolsel_assets.vocabulary.decision import Status
 
@@ -65,37 +66,31 @@ def read(records: Iterable[Record]) -> Iterator[Item]:
 
 
 def _attempts(record: Any) -> list[Any]:
-    return (_list(record.get("attempts")) or [record]) if isinstance(record, dict) else []
+    return (as_list(record.get("attempts")) or [record]) if isinstance(record, dict) else []
 
 
 def _is_attempt(part: Any) -> bool:
-    history, steps = _first(_dict(part).get("history")), _first(_dict(part).get("trajectory"))
+    history, steps = _first(as_dict(part).get("history")), _first(as_dict(part).get("trajectory"))
     if not history and not steps:
         keys = {"trajectory", "history", "info"}
-        return keys <= _dict(part).keys() and isinstance(part["trajectory"], list) and isinstance(part["history"], list)
+        return (
+            keys <= as_dict(part).keys() and isinstance(part["trajectory"], list) and isinstance(part["history"], list)
+        )
     is_history = isinstance(history.get("role"), str) and ("message_type" in history or "agent" in history)
     return is_history or ({"action", "observation"} <= steps.keys() and ("response" in steps or "thought" in steps))
 
 
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def _first(value: Any) -> dict[str, Any]:
-    return _dict(next(iter(_list(value)), None))
+    return as_dict(next(iter(as_list(value)), None))
 
 
 def _has_queries(part: Any) -> bool:
-    steps = _list(_dict(part).get("trajectory"))
-    return any(_first(_dict(step).get("query")).get("role") for step in steps) or not _dict(part).get("history")
+    steps = as_list(as_dict(part).get("trajectory"))
+    return any(_first(as_dict(step).get("query")).get("role") for step in steps) or not as_dict(part).get("history")
 
 
 def _units(part: Any) -> list[Any]:
-    return _list(_dict(part).get("trajectory" if _has_queries(part) else "history"))
+    return as_list(as_dict(part).get("trajectory" if _has_queries(part) else "history"))
 
 
 @dataclass(frozen=True)
@@ -124,17 +119,17 @@ def _run(part: Any, position: int, seen: Counter[str]) -> Iterator[Item]:
 
 def _known(part: Mapping[str, Any]) -> _Attempt:
     config = _config(part.get("replay_config"))
-    agent = _dict(config.get("agent"))
-    instance = _dict(config.get("problem_statement")).get("id")
-    model = _dict(agent.get("model")).get("name")
-    status = str(_dict(part.get("info")).get("exit_status"))
+    agent = as_dict(config.get("agent"))
+    instance = as_dict(config.get("problem_statement")).get("id")
+    model = as_dict(agent.get("model")).get("name")
+    status = str(as_dict(part.get("info")).get("exit_status"))
     reason = re.search(r"\bexit_\w+", status)  # "exit_cost", "submitted (exit_cost)"
-    last = _dict(next(reversed(_list(part.get("trajectory"))), None))
+    last = as_dict(next(reversed(as_list(part.get("trajectory"))), None))
     return _Attempt(
         run_id=f"{instance if isinstance(instance, str) and instance else 'sha'}:{_digest(part)}",
         model=model if isinstance(model, str) else None,
         exit_status=reason[0] if reason else None,
-        functions=any(map(_calls, [*_list(part.get("history")), *_list(last.get("query"))])),
+        functions=any(map(_calls, [*as_list(part.get("history")), *as_list(last.get("query"))])),
         window=_window(agent),
     )
 
@@ -142,7 +137,7 @@ def _known(part: Mapping[str, Any]) -> _Attempt:
 def _config(value: Any) -> dict[str, Any]:
     """Newer files hold the configuration as JSON text."""
     try:
-        return _dict(json.loads(value) if isinstance(value, str) else value)
+        return as_dict(json.loads(value) if isinstance(value, str) else value)
     except ValueError:
         return {}
 
@@ -153,7 +148,7 @@ def _digest(part: Mapping[str, Any]) -> str:
     The time that the first action took is part of it: two runs may well begin alike.
     """
     head: list[Any] = []
-    for message in _list(part.get("history")):
+    for message in as_list(part.get("history")):
         head.append(message)
         if _decides(message):
             break
@@ -165,7 +160,7 @@ def _digest(part: Mapping[str, Any]) -> str:
 def _window(agent: Mapping[str, Any]) -> int | None:
     """Say how many observations the model saw whole: processors shorten or change the history before it is sent."""
     listed = agent.get("history_processors")
-    found = [_dict(each) for each in (listed if isinstance(listed, list) else [agent.get("history_processor")])]
+    found = [as_dict(each) for each in (listed if isinstance(listed, list) else [agent.get("history_processor")])]
     windows = []
     for processor in found:
         n = processor.get("n")
@@ -177,17 +172,17 @@ def _window(agent: Mapping[str, Any]) -> int | None:
 
 
 def _decides(message: Any) -> bool:
-    return _dict(message).get("role") == "assistant" and not message.get("is_demo")
+    return as_dict(message).get("role") == "assistant" and not message.get("is_demo")
 
 
 def _calls(message: Any) -> list[Any]:
-    return _list(_dict(message).get("tool_calls"))
+    return as_list(as_dict(message).get("tool_calls"))
 
 
 def _steps(part: Mapping[str, Any], position: int, known: _Attempt) -> Iterator[Item]:
     """Read steps. An answer that was accepted stands in the history too, in the same order, with its calls."""
-    answers = [message for message in _list(part.get("history")) if _decides(message)]
-    steps = _list(part.get("trajectory"))
+    answers = [message for message in as_list(part.get("history")) if _decides(message)]
+    steps = as_list(part.get("trajectory"))
     accepted = 0
     for place, step in enumerate(steps):
         if not isinstance(step, dict):
@@ -215,16 +210,16 @@ def _steps(part: Mapping[str, Any], position: int, known: _Attempt) -> Iterator[
 def _query(query: Any) -> tuple[list[Chat] | None, ContextProblem | None]:
     if not isinstance(query, list) or not any(query):
         return None, "content_not_captured"
-    if not all(isinstance(_dict(message).get("role"), str) for message in query):
+    if not all(isinstance(as_dict(message).get("role"), str) for message in query):
         return None, "broken_messages"
     return [_chat(message) for message in query], None
 
 
 def _history(part: Mapping[str, Any], known: _Attempt, seen: Counter[str]) -> Iterator[Item]:
     """Read a history. Each agent sees its own messages; one that the first of them called is a run of its own."""
-    history = _list(part.get("history"))
+    history = as_list(part.get("history"))
     for place, message in enumerate(history):
-        if not isinstance(_dict(message).get("role"), str):
+        if not isinstance(as_dict(message).get("role"), str):
             raise Unreadable("broken_message", f"message {place} is no object with a role")
     last = next((place for place in reversed(range(len(history))) if _decides(history[place])), None)
     if last is None:
@@ -264,7 +259,7 @@ def _decision(said: Mapping[str, Any], known: _Attempt, reason: str | None) -> d
         return {"status": EXITS.get(reason, Status.UNKNOWN), "stop_reason": reason, "detail": detail or reason}
     action = said.get("action")
     if calls := _calls(said):
-        functions = [_dict(_dict(call).get("function")) for call in calls]
+        functions = [as_dict(as_dict(call).get("function")) for call in calls]
         return concluded(Answer(calls=[(each.get("name"), each.get("arguments")) for each in functions], text=True))
     if "action" not in said or not isinstance(action, str | None):
         return concluded(Answer(must_finish=True, text=True, note="the log has no action"))
@@ -291,5 +286,7 @@ def _chat(message: Mapping[str, Any]) -> Chat:
     if calls := _calls(message):
         found["tool_calls"] = calls
     if message["role"] == "tool":
-        found["tool_call_id"] = str(next(iter(_list(message.get("tool_call_ids"))), message.get("tool_call_id") or ""))
+        found["tool_call_id"] = str(
+            next(iter(as_list(message.get("tool_call_ids"))), message.get("tool_call_id") or "")
+        )
     return found

@@ -10,6 +10,7 @@ from typing import Any
 
 from toolsel_assets.traces import outcome
 from toolsel_assets.traces.model_call import ContextProblem, ModelCall
+from toolsel_assets.traces.shapes.values import count_at, text_at
 from toolsel_assets.traces.times import utc
 from toolsel_assets.vocabulary.action import Action
 from toolsel_assets.vocabulary.chat import Chat
@@ -103,7 +104,7 @@ class Answer:
         except outcome.Malformed as problem:
             ended, detail = Status.MALFORMED, str(problem)
         fresh, read, written = (
-            _count(self.usage, key)
+            count_at(self.usage, key)
             for key in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
         )
         return ModelCall(
@@ -126,7 +127,7 @@ class Answer:
             input_tokens=None if fresh is None else fresh + (read or 0) + (written or 0),
             cache_read_tokens=read,
             cache_write_tokens=written,
-            output_tokens=_count(self.usage, "output_tokens"),
+            output_tokens=count_at(self.usage, "output_tokens"),
         )
 
 
@@ -139,14 +140,3 @@ def _is_direct(block: Mapping[str, Any]) -> bool:
 def _blocks(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     content = message.get("content")
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-
-
-def text_at(record: Mapping[str, Any], key: str) -> str | None:
-    """Give the text under a key, None when there is none."""
-    value = record.get(key)
-    return value if isinstance(value, str) and value else None
-
-
-def _count(usage: Mapping[str, Any], key: str) -> int | None:
-    value = usage.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

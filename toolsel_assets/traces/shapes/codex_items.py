@@ -10,6 +10,7 @@ from typing import Any
 
 from toolsel_assets.traces import outcome
 from toolsel_assets.traces.model_call import ContextProblem
+from toolsel_assets.traces.shapes.values import text_at
 from toolsel_assets.vocabulary import chat
 from toolsel_assets.vocabulary.action import Action
 from toolsel_assets.vocabulary.chat import Chat
@@ -164,15 +165,3 @@ def system_of(meta: Mapping[str, Any]) -> list[Chat]:
     base = meta.get("base_instructions", meta.get("instructions"))
     text = text_at(base, "text") if isinstance(base, dict) else base
     return [{"role": "system", "content": text}] if isinstance(text, str) and text else []
-
-
-def count_at(record: Mapping[str, Any], key: str) -> int | None:
-    """Give the whole number under a key, None when there is none."""
-    value = record.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def text_at(record: Mapping[str, Any], key: str) -> str | None:
-    """Give the text under a key, None when there is none."""
-    value = record.get(key)
-    return value if isinstance(value, str) and value else None

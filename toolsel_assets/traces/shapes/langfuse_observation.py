@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from toolsel_assets.traces.shapes import answer, loose
-from toolsel_assets.traces.shapes.parts import mapping
+from toolsel_assets.traces.shapes.values import as_dict
 
 #: What an observation's attributes say when it is a call of the model, though its type says only SPAN.
 _CALLS = {"openinference.span.kind": ("LLM",), "gen_ai.operation.name": ("chat", "text_completion", "generate_content")}
@@ -56,8 +56,8 @@ def decoded(value: Any) -> Any:
 
 def attributes(observation: Mapping[str, Any]) -> Mapping[str, Any]:
     """Give the metadata and, over it, the span's attributes that Langfuse keeps in it."""
-    metadata = mapping(decoded(observation.get("metadata")))
-    return {**metadata, **mapping(decoded(metadata.get("attributes")))}
+    metadata = as_dict(decoded(observation.get("metadata")))
+    return {**metadata, **as_dict(decoded(metadata.get("attributes")))}
 
 
 def is_call(observation: Mapping[str, Any]) -> bool:
@@ -84,7 +84,7 @@ def stop_reason(said: Mapping[str, Any], parameters: Mapping[str, Any]) -> str |
 
 def parameters(observation: Mapping[str, Any]) -> Mapping[str, Any]:
     """Give the parameters of the model."""
-    return mapping(decoded(field(observation, "modelParameters")))
+    return as_dict(decoded(field(observation, "modelParameters")))
 
 
 def models(observation: Mapping[str, Any], said: Mapping[str, Any], in_answer: str | None) -> dict[str, str | None]:
@@ -111,7 +111,7 @@ def ids(observation: Mapping[str, Any], said: Mapping[str, Any], trace: Mapping[
 
 def recorded_calls(observation: Mapping[str, Any], said: Mapping[str, Any]) -> list[tuple[Any, Any]]:
     """Give the calls that stand beside the answer: Langfuse's own extract, and OpenInference's attributes."""
-    made = [mapping(decoded(call)) for call in _listed(field(observation, "toolCalls"))]
+    made = [as_dict(decoded(call)) for call in _listed(field(observation, "toolCalls"))]
     names = [name for name in _listed(field(observation, "toolCallNames")) if isinstance(name, str)]
     if names:
         made += [{}] * (len(names) - len(made))
@@ -135,7 +135,7 @@ def _flattened(said: Mapping[str, Any]) -> list[Any]:
 
 def _pydantic(said: Mapping[str, Any]) -> list[Any]:
     """Pydantic AI: an output tool is one more tool to the model."""
-    asked = mapping(decoded(said.get("model_request_parameters")))
+    asked = as_dict(decoded(said.get("model_request_parameters")))
     tools = [*_listed(asked.get("function_tools")), *_listed(asked.get("output_tools"))]
     return [
         {"name": tool.get("name"), "description": tool.get("description"), "parameters": tool["parameters_json_schema"]}
@@ -146,13 +146,13 @@ def _pydantic(said: Mapping[str, Any]) -> list[Any]:
 
 def _extracted(observation: Mapping[str, Any]) -> list[Any]:
     """Langfuse's own extract: definitions as JSON text, by name."""
-    found = mapping(decoded(field(observation, "toolDefinitions")))
-    return [{"name": name, **mapping(decoded(tool))} for name, tool in found.items()]
+    found = as_dict(decoded(field(observation, "toolDefinitions")))
+    return [{"name": name, **as_dict(decoded(tool))} for name, tool in found.items()]
 
 
 def tokens(observation: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, int | None]:
     """Count tokens. Nothing is counted where Langfuse only guessed: no usage was reported by the span's attributes."""
-    usage = mapping(decoded(field(observation, "usageDetails"))) or mapping(decoded(observation.get("usage")))
+    usage = as_dict(decoded(field(observation, "usageDetails"))) or as_dict(decoded(observation.get("usage")))
     counts = {key: count for key, value in usage.items() if (count := answer.tokens(value)) is not None}
     if not counts or _is_guess(said):
         return {}

@@ -16,7 +16,8 @@ from typing import Any
 
 from toolsel_assets.traces.shapes import parts
 from toolsel_assets.traces.shapes.messages import LANGCHAIN, ROLES, chat_messages
-from toolsel_assets.traces.shapes.parts import first, mapping
+from toolsel_assets.traces.shapes.parts import first
+from toolsel_assets.traces.shapes.values import as_dict
 from toolsel_assets.vocabulary.chat import Chat, system, text_of
 
 #: What the text of a JSON object or list begins with; text that begins so and cannot be read was cut or damaged.
@@ -78,7 +79,7 @@ def request(value: Any) -> Request:
     if not isinstance(value, Mapping):
         found, offered = _split(value)
         return Request(messages(found), definitions(offered))
-    config = mapping(value.get("config"))
+    config = as_dict(value.get("config"))
     offered = [first(value, "tools", "functions", "toolConfig"), config.get("tools")]
     tools = next((tools for tools in map(definitions, offered) if tools), None)
     listed, mixed_in = _split(decode(first(value, "messages", "input", "contents", "prompt")))
@@ -217,10 +218,10 @@ def _chosen(value: list[Any]) -> Any:
 
 def _stop(layer: Mapping[str, Any]) -> str | None:
     if layer.get("object") == "response" and isinstance(layer.get("status"), str):
-        cut = mapping(layer.get("incomplete_details")).get("reason")
+        cut = as_dict(layer.get("incomplete_details")).get("reason")
         return cut if isinstance(cut, str) else str(layer["status"])
-    layer = mapping(layer.get("kwargs")) or layer  # LangChain's `dumpd`
-    places = (layer, mapping(layer.get("response_metadata")), mapping(layer.get("generation_info")))
+    layer = as_dict(layer.get("kwargs")) or layer  # LangChain's `dumpd`
+    places = (layer, as_dict(layer.get("response_metadata")), as_dict(layer.get("generation_info")))
     return next((place[key] for place in places for key in _STOPS if isinstance(place.get(key), str)), None)
 
 

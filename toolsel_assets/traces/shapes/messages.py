@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolsel_assets.traces.shapes import parts
-from toolsel_assets.traces.shapes.parts import mapping
+from toolsel_assets.traces.shapes.values import as_dict
 from toolsel_assets.vocabulary.chat import Chat, tool_result
 
 #: Names of roles, and of LangChain's types of messages, that chat messages spell otherwise.
@@ -53,14 +53,14 @@ def _plain(message: Mapping[str, Any]) -> list[Chat] | None:
         return None
     if role == "tool" and not any(parts.is_result(block) for block in blocks or ()):
         return [tool_result(message.get("tool_call_id"), content, message.get("name"))]
-    if any(parts.kind(mapping(block)) in parts.MEDIA for block in blocks or ()):
+    if any(parts.kind(as_dict(block)) in parts.MEDIA for block in blocks or ()):
         return [{"role": role, "content": blocks}]
     return parts.said(role, blocks or (), _calls(message))
 
 
 def _calls(message: Mapping[str, Any]) -> list[Chat]:
     """Read the calls beside the content: OpenAI's, the older function_call, LangChain's, Vercel's."""
-    for place in (message, mapping(message.get("additional_kwargs"))):
+    for place in (message, as_dict(message.get("additional_kwargs"))):
         for key in ("tool_calls", "toolCalls", "function_call"):
             listed = [*_listed(place.get(key)), *_listed(place.get("invalid_tool_calls"))]
             if listed:
@@ -74,7 +74,7 @@ def _listed(value: Any) -> list[Any]:
 
 def _one_call(call: Any) -> Chat:
     call = call if isinstance(call, Mapping) else {}
-    return parts.called({**call, **mapping(call.get("function"))})
+    return parts.called({**call, **as_dict(call.get("function"))})
 
 
 _Convert = Callable[[Mapping[str, Any]], list[Chat] | None]

@@ -9,6 +9,7 @@ from typing import Any
 
 from toolsel_assets.traces.model_call import ContextProblem
 from toolsel_assets.traces.shapes.answer import Answer, direct
+from toolsel_assets.traces.shapes.values import as_list
 from toolsel_assets.vocabulary import chat
 
 Item = Mapping[str, Any]
@@ -34,7 +35,7 @@ def tool_name(item: Item) -> Any:
 
 def answer(body: Mapping[str, Any]) -> Answer:
     """Read an answer."""
-    items = [item for item in _list(body.get("output")) if isinstance(item, Mapping)]
+    items = [item for item in as_list(body.get("output")) if isinstance(item, Mapping)]
     ran = {str(item.get("call_id")) for item in items if item.get("type") == "shell_call_output"}
     calls: list[tuple[Any, Any]] = []
     server_tools: list[str] = []
@@ -44,7 +45,7 @@ def answer(body: Mapping[str, Any]) -> Answer:
             calls.append(call)
         elif server_tool := _server_tool(item):
             server_tools.append(server_tool)
-    parts = [part for item in items for part in _list(item.get("content")) if isinstance(part, Mapping)]
+    parts = [part for item in items for part in as_list(item.get("content")) if isinstance(part, Mapping)]
     return Answer(
         calls=calls,
         text=any(part.get("type") == "output_text" and part.get("text") for part in parts),
@@ -107,10 +108,6 @@ def _kind(item: Item) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def messages(
     request: Mapping[str, Any], body: Mapping[str, Any]
 ) -> tuple[list[chat.Chat] | None, ContextProblem | None]:
@@ -132,7 +129,7 @@ def messages(
 
 
 def _instructions(value: Any) -> Any:
-    items = [item for item in _list(value) if isinstance(item, Mapping)]
+    items = [item for item in as_list(value) if isinstance(item, Mapping)]
     return [chat.text_of(item.get("content")) for item in items] if items else value
 
 
@@ -176,7 +173,7 @@ def _part(part: Item) -> dict[str, Any]:
 def tools_seen(request: Mapping[str, Any], body: Mapping[str, Any]) -> list[Any] | None:
     """Give the catalogue: the request's, or as the answer repeats it, and tools that items of the input brought in."""
     given = next((side["tools"] for side in (request, body) if isinstance(side.get("tools"), list)), None)
-    items = [item for item in _list(request.get("input")) if isinstance(item, Mapping)]
+    items = [item for item in as_list(request.get("input")) if isinstance(item, Mapping)]
     loaded = [item for item in items if _kind(item) in ("additional_tools", "tool_search_output")]
     if given is None and not loaded:
         return None
@@ -186,7 +183,7 @@ def tools_seen(request: Mapping[str, Any], body: Mapping[str, Any]) -> list[Any]
 
 def _flat(tools: Any) -> Iterable[Any]:
     """Give tools one by one, those of a namespace under their full names."""
-    for tool in _list(tools):
+    for tool in as_list(tools):
         inner = tool.get("tools") if isinstance(tool, Mapping) and tool.get("type") == "namespace" else None
         if not isinstance(inner, list):
             yield tool

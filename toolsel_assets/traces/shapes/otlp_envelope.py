@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from toolsel_assets.traces.conventions.indexed import flat
+from toolsel_assets.traces.shapes.values import as_list
 from toolsel_assets.traces.times import utc
 
 #: Where the spans of a page stand in the answer of Phoenix's server, or of a file with one object.
@@ -80,14 +81,10 @@ def _span(span: Mapping[str, Any], nested: bool) -> dict[str, Any]:
         "endTimeUnixNano": nanoseconds(ended),
         "attributes": _pairs(flat(own) if nested else own),
         "droppedAttributesCount": dropped if isinstance(dropped, int) and 0 < dropped < _INT64 else None,
-        "events": [_event(one) for one in _list(span.get("events")) if isinstance(one, Mapping)],
+        "events": [_event(one) for one in as_list(span.get("events")) if isinstance(one, Mapping)],
         "status": _status(status if isinstance(status, Mapping) else span),
     }
     return {name: value for name, value in found.items() if value is not None}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _id(span: Mapping[str, Any], *names: str) -> str | None:

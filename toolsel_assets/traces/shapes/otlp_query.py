@@ -14,10 +14,7 @@ from typing import get_args
 from toolsel_assets.traces import outcome
 from toolsel_assets.traces.conventions.aliases import ALIASES
 from toolsel_assets.traces.model_call import ContextProblem
-from toolsel_assets.traces.tables import MODEL_CALLS
-
-#: The longest line in bytes; DuckDB keeps two buffers of this size per thread. Longer exports are rewritten as several.
-LONGEST = 32 << 20
+from toolsel_assets.traces.tables import LONGEST_LINE, MODEL_CALLS
 
 #: Operations of model calls, and of agents and workflows around them.
 CALLS = ("chat", "text_completion", "generate_content", "completion", "messages", "responses")
@@ -204,7 +201,8 @@ QUERY = f"""
 with lines as (
     select case when resourceLogs is not null or resourceSpans is null
                 then error('not an export of spans alone: it has to be rewritten') else resourceSpans end as resources
-    from read_json(getvariable('path'), format = 'newline_delimited', records = true, maximum_object_size = {LONGEST},
+    from read_json(getvariable('path'), format = 'newline_delimited', records = true,
+                   maximum_object_size = {LONGEST_LINE},
                    columns = {{resourceSpans: '{_RESOURCE}', resourceLogs: 'VARCHAR'}})
 ),
 resources as (

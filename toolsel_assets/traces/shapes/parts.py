@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolsel_assets.traces.shapes.answer import direct
-from toolsel_assets.vocabulary.chat import Chat, text_of, tool_call, tool_result
+from toolsel_assets.vocabulary.chat import Chat, text_of, tool_call, tool_result, with_said
 
 #: Tools that OpenAI defines and the loop carries out; the kind of the part is the name of the tool.
 DEFINED = frozenset({"computer_call", "shell_call", "local_shell_call", "apply_patch_call"})
@@ -42,11 +42,6 @@ _CALL_IDS = ("call_id", "toolCallId", "tool_call_id", "tool_use_id", "toolUseId"
 def first(value: Mapping[str, Any], *keys: str) -> Any:
     """Give the first value under one of these keys that is not null."""
     return next((value[key] for key in keys if value.get(key) is not None), None)
-
-
-def mapping(value: Any) -> Mapping[str, Any]:
-    """Give an object as it is, and an empty one for anything else."""
-    return value if isinstance(value, Mapping) else {}
 
 
 def kind(part: Mapping[str, Any]) -> str:
@@ -127,12 +122,7 @@ def said(role: str, parts: Sequence[Any], calls: Sequence[Chat] = ()) -> list[Ch
             texts.append(text_of([part]) or (f"[{kind(part)}]" if kind(part) not in TEXTS else ""))
     known = {call["id"] for call in made if call["id"]}
     made += [call for call in calls if call["id"] not in known]
-    text = "\n".join(text for text in texts if text)
-    if made:
-        found.append({"role": role, "content": text or None, "tool_calls": made})
-    elif text or not found:
-        found.append({"role": role, "content": text})
-    return found
+    return with_said(found, role, texts, made)
 
 
 def _is_choice(part: Mapping[str, Any]) -> bool:

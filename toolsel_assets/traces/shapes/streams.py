@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from toolsel_assets.traces.shapes.values import as_list
+
 Event = Mapping[str, Any]
 
 #: Events of the Anthropic Messages API that tell it from others. `ping` and `error` do not.
@@ -87,10 +89,6 @@ def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
@@ -132,7 +130,7 @@ def _chat(events: list[Event]) -> Assembled:
     others: set[Any] = set()
     for event in events:
         body.update({key: event[key] for key in ("id", "created", "model", "usage", "error") if event.get(key)})
-        for choice in map(_object, _list(event.get("choices"))):
+        for choice in map(_object, as_list(event.get("choices"))):
             if choice.get("index") not in (None, 0):
                 others.add(str(choice["index"]))
                 continue
@@ -152,7 +150,7 @@ def _chat(events: list[Event]) -> Assembled:
 def _chat_calls(delta: Event, calls: dict[Any, _Call]) -> None:
     if isinstance(delta.get("function_call"), Mapping):
         calls.setdefault("function_call", _Call()).add({"function": delta["function_call"]})
-    for piece in map(_object, _list(delta.get("tool_calls"))):
+    for piece in map(_object, as_list(delta.get("tool_calls"))):
         # Some servers leave out the index: then an id begins a call, and a piece without one continues the last.
         place = _place(piece.get("index"), _place(piece.get("id") or None, next(reversed(calls), 0)))
         calls.setdefault(place, _Call()).add(piece)
@@ -172,7 +170,7 @@ def _responses(events: list[Event]) -> Assembled:
             body.update(event["response"])
             ended = kind in _RESPONSE_ENDS
     body["object"] = "response"
-    if not _list(body.get("output")):
+    if not as_list(body.get("output")):
         body["output"] = list(items.values())
     return Assembled(body, broken_off=not ended and not body.get("error"))
 
@@ -197,7 +195,7 @@ def _anthropic(events: list[Event]) -> Assembled:
         elif kind == "error":
             body["error"] = event.get("error") or {"type": "error"}
     lost = [_finish_input(block, inputs.get(place, [])) for place, block in blocks.items()]
-    body.update(type="message", usage=usage, content=[*_list(body.get("content")), *blocks.values()])
+    body.update(type="message", usage=usage, content=[*as_list(body.get("content")), *blocks.values()])
     broken_off = not body.get("stop_reason") and "error" not in body
     return Assembled(body, broken_off=broken_off, args_complete=not any(lost))
 
