@@ -5,6 +5,7 @@ set. What does not belong here: reading files and linting a whole set (labels/ve
 label (scores/classify.py).
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -45,6 +46,16 @@ class ValidAction(BaseModel):
         return self
 
 
+def contradictions(valid: Sequence[ValidAction], forbidden: Sequence[str]) -> str | None:
+    """Say how two sets contradict each other, or that nothing is wrong with them: None."""
+    both = set(forbidden) & {action.tool for action in valid}
+    if both:
+        return f"both acceptable and forbidden: {', '.join(sorted(map(str, both)))}"
+    if any(action.tool is None for action in valid) and any(action.required for action in valid):
+        return "null and a required call contradict each other"
+    return None
+
+
 class State(BaseModel):
     """What the labeller is told of the state, as in the essay; `messages` on the row takes its place when given."""
 
@@ -70,13 +81,10 @@ class LabelRow(BaseModel):
 
     @model_validator(mode="after")
     def _the_sets_do_not_contradict_each_other(self) -> "LabelRow":
-        both = set(self.forbidden_actions) & {action.tool for action in self.valid_actions}
-        if both:
-            raise ValueError(f"both acceptable and forbidden: {', '.join(sorted(map(str, both)))}")
+        if found := contradictions(self.valid_actions, self.forbidden_actions):
+            raise ValueError(found)
         if len(set(self.labelled_by)) < len(self.labelled_by):
             raise ValueError("a labeller stands twice in labelled_by; agreement needs distinct people")
-        if self.allows_no_tool and any(action.required for action in self.valid_actions):
-            raise ValueError("null and a required call contradict each other")
         return self
 
     @property
