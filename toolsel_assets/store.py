@@ -39,7 +39,9 @@ PUBLISHED_STORAGE = "v1.0.0"
 ENGINE = f"duckdb {duckdb.__version__}"
 
 #: DuckDB's share of the memory while tables are made: what does not fit goes to temporary files beside the warehouse.
-MEMORY = "700MB"
+#: Some of its operators cannot do that; for very large traces without run ids the variable gives it more.
+MEMORY_VARIABLE = "TOOLSEL_MEMORY"
+MEMORY = os.environ.get(MEMORY_VARIABLE) or "700MB"
 
 Connection = duckdb.DuckDBPyConnection
 
@@ -166,13 +168,18 @@ def build(con: Connection, table: SqlTable, file: Path | None = None) -> int:
     What is read again outside the warehouse goes to a file, so that it is written once.
     """
     con.execute(f"create schema if not exists {table.schema}")
-    if file is None:
-        _make(con, "table", table.full_name, table.select)
-    else:
-        con.execute("set preserve_insertion_order = false")  # or all rows would be held until the first is written
-        copy(con, table.select, file, "row_group_size 30720")
-        con.execute("reset preserve_insertion_order")
-        _make(con, "view", table.full_name, f"select * from read_parquet({_quoted(str(file))})")
+    try:
+        if file is None:
+            _make(con, "table", table.full_name, table.select)
+        else:
+            con.execute("set preserve_insertion_order = false")  # or all rows would be held until the first is written
+            copy(con, table.select, file, "row_group_size 30720")
+            con.execute("reset preserve_insertion_order")
+            _make(con, "view", table.full_name, f"select * from read_parquet({_quoted(str(file))})")
+    except duckdb.OutOfMemoryException as error:
+        raise BadInput(
+            f"{MEMORY_VARIABLE}={MEMORY}", f"too little memory for DuckDB to make {table.full_name}", "more, such as 4GB"
+        ) from error
     docs = {name: table.column_docs.get(name, "") for name, _ in describe(con, table.full_name)}
     _comment(con, table.full_name, table.doc, docs, kind="table" if file is None else "view")
     return count(con, table.full_name)

@@ -1,35 +1,53 @@
 -- One row per decision: its place in its run, and what came before it.
-with lineages as (
-    -- Aggregates over narrow rows: a window would drag every column through memory.
-    select calls.source, runs.run_id, any_value(runs.parent_run_id) as parent_run_id,
-           any_value(runs.conversation_id) as conversation_id, any_value(runs.run_id_source) as run_id_source,
-           min(calls.started_at) as started_at, min(calls.ordinal) as ordinal,
-           list(struct_pack(file_id := calls.file_id, ordinal := calls.ordinal, status := calls.status,
-                            tools := array_to_string(calls.tools_called, '|'))
-                order by calls.length, calls.started_at, calls.ordinal, calls.call_id) as steps
+-- A window over narrow rows and a list of tools per run: both leave memory for the disk where there are many, which lists
+-- of whole steps do not.
+with decisions as (
+    select calls.source, calls.file_id, calls.ordinal, calls.call_id, calls.lineage, calls.length, calls.started_at,
+           calls.status, array_to_string(calls.tools_called, '|') as tools, runs.run_id
     from traces.model_calls as calls join traces.call_runs as runs using (source, file_id, ordinal)
     where calls.kind = 'model'
-    group by calls.source, runs.run_id, calls.lineage
+),
+lineages as (
+    select source, run_id, lineage, min(started_at) as began, min(ordinal) as first_ordinal
+    from decisions
+    group by source, run_id, lineage
 ),
 -- Clocks of different machines disagree: the length of what was seen orders a lineage, time orders lineages.
-in_order as (
+steps as (
+    select decisions.source, decisions.file_id, decisions.ordinal, decisions.run_id, decisions.status, decisions.tools,
+           row_number() over (partition by decisions.source, decisions.run_id
+                              order by lineages.began nulls first, lineages.first_ordinal, lineages.lineage,
+                                       decisions.length, decisions.started_at, decisions.ordinal,
+                                       decisions.call_id) as place
+    from decisions join lineages
+      on lineages.source = decisions.source and lineages.run_id = decisions.run_id
+     and lineages.lineage is not distinct from decisions.lineage
+),
+runs as (
+    select source, run_id, count(*) as n_steps, arg_max(status, place) as last_status,
+           list(tools order by place) as tools
+    from steps
+    group by source, run_id
+),
+known as (
     select source, run_id, max(parent_run_id) as parent_run_id, max(conversation_id) as conversation_id,
-           max(run_id_source) as run_id_source,
-           flatten(list(steps order by started_at nulls first, ordinal)) as steps
-    from lineages
+           max(run_id_source) as run_id_source
+    from traces.call_runs
     group by source, run_id
 )
 select
-    steps[place].file_id as file_id,                                 -- the content hash of the trace file
-    steps[place].ordinal as ordinal,                                 -- place in the file
-    source,                                                          -- the trace source in study.yaml
-    run_id,                                                          -- the run, without its source
-    parent_run_id,                                                   -- the run that started it
-    coalesce(conversation_id, run_id) as thread_id,                  -- the conversation
-    run_id_source,                                                   -- what says which run it is
-    (place - 1)::int as step_index,                                  -- position in the run, from 0
-    len(steps)::int as n_steps,                                      -- decisions in the run
-    steps[-1].status = 'called' as run_truncated,                    -- whether the run ends on a call: no stop was seen
-    array_to_string(list_filter(list_transform(steps[:place - 1], lambda step: step.tools),
-                                lambda tools: tools <> ''), '|') as prior_actions  -- tools called earlier, with |
-from (select *, unnest(range(1, len(steps) + 1)) as place from in_order)
+    steps.file_id,                                                   -- the content hash of the trace file
+    steps.ordinal,                                                   -- place in the file
+    steps.source,                                                    -- the trace source in study.yaml
+    steps.run_id,                                                    -- the run, without its source
+    known.parent_run_id,                                             -- the run that started it
+    coalesce(known.conversation_id, steps.run_id) as thread_id,      -- the conversation
+    known.run_id_source,                                             -- what says which run it is
+    (steps.place - 1)::int as step_index,                            -- position in the run, from 0
+    runs.n_steps::int as n_steps,                                    -- decisions in the run
+    runs.last_status = 'called' as run_truncated,                    -- whether the run ends on a call: no stop was seen
+    array_to_string(list_filter(runs.tools[:steps.place - 1], lambda tools: tools <> ''), '|')
+        as prior_actions                                             -- tools called earlier, with |
+from steps
+join runs on runs.source = steps.source and runs.run_id = steps.run_id
+join known on known.source = steps.source and known.run_id = steps.run_id

@@ -2,11 +2,10 @@
 -- What the format says comes first; then the conversation, own or of a span around it; then messages that begin with
 -- those of an earlier call; then the trace. An agent that was started below another agent's tools is a run of its own.
 with recursive decisions as (
-    select calls.source, calls.file_id, calls.ordinal, calls.call_id, calls.run_id, calls.parent_run_id,
-           calls.conversation_id, calls.trace_id, calls.span_id, calls.parent_span_id, calls.started_at,
-           calls.prefix_hashes
+    select calls.source, calls.file_id, calls.ordinal, calls.call_id, calls.parent_run_id,
+           calls.conversation_id, calls.trace_id, calls.span_id, calls.parent_span_id, calls.started_at
     from traces.model_calls as calls join traces.call_fates as fates using (source, file_id, ordinal)
-    where calls.kind = 'model' and fates.fate = 'decision'
+    where calls.kind = 'model' and fates.fate = 'decision' and calls.run_id is null
 ),
 -- Spans that say something to the calls below them; without any there is nothing to climb to.
 spans as (
@@ -22,7 +21,7 @@ climb as (
     select decisions.source, decisions.trace_id, decisions.span_id as origin, decisions.parent_span_id as at, 0 as depth,
            null::varchar as conversation_id, []::struct(kind varchar, span_id varchar)[] as path
     from decisions
-    where decisions.run_id is null and decisions.parent_span_id is not null
+    where decisions.parent_span_id is not null
     union all
     select climb.source, climb.trace_id, climb.origin, spans.parent_span_id, climb.depth + 1,
            coalesce(climb.conversation_id, spans.conversation_id),
@@ -58,8 +57,8 @@ sub_agents as (
     where inner_agents.outer_agent <> inner_agents.agent
 ),
 placed as (
-    select decisions.source, decisions.file_id, decisions.ordinal, decisions.call_id, decisions.run_id,
-           decisions.parent_run_id, decisions.trace_id, decisions.started_at, decisions.prefix_hashes,
+    select decisions.source, decisions.file_id, decisions.ordinal, decisions.call_id, decisions.parent_run_id,
+           decisions.trace_id, decisions.started_at,
            coalesce(decisions.conversation_id, around.conversation_id) as conversation_id,
            sub_agents.agent, sub_agents.outer_agent
     from decisions
@@ -68,10 +67,12 @@ placed as (
 ),
 -- Calls that neither a format nor a conversation places: the longest earlier list of messages that theirs begins with.
 unplaced as (
-    select source, call_id, started_at, prefix_hashes, len(prefix_hashes) as n_messages,
-           coalesce(trace_id, call_id) as place
-    from placed
-    where run_id is null and conversation_id is null and agent is null and len(prefix_hashes) > 0
+    select placed.source, placed.call_id, placed.started_at, calls.prefix_hashes,
+           len(calls.prefix_hashes) as n_messages,
+           coalesce(placed.trace_id, placed.call_id) as place
+    from placed join traces.model_calls as calls using (source, file_id, ordinal)
+    where placed.conversation_id is null and placed.agent is null
+      and len(calls.prefix_hashes) > 0
 ),
 beginnings as (
     select source, place, started_at, unnest(prefix_hashes[2:-2]) as beginning
@@ -105,33 +106,43 @@ roots as (
 ),
 first_of_chain as (
     select source, place, arg_max(root, depth) as root from roots group by source, place
-)
-select
-    placed.source,
-    placed.file_id,
-    placed.ordinal,
-    coalesce(
-        placed.run_id,
+),
+searched as (
+    select
+        placed.source,
+        placed.file_id,
+        placed.ordinal,
         coalesce(placed.conversation_id, first_of_chain.root, placed.trace_id, placed.call_id)
-            || coalesce('/' || placed.agent, '')
-    ) as run_id,                                                     -- the run, without its source
-    coalesce(
-        placed.parent_run_id,
-        case when placed.agent is not null
-             then coalesce(placed.conversation_id, placed.trace_id)
-                  || case when outer_scope.agent is not null then '/' || outer_scope.agent else '' end end
-    ) as parent_run_id,                                              -- the run that started it
-    placed.conversation_id,
-    case when placed.run_id is not null then 'format'
-         when placed.agent is not null then 'agent'
-         when placed.conversation_id is not null then 'conversation'
-         when first_of_chain.root is not null then 'prefix'
-         when placed.trace_id is not null then 'trace'
-         else 'alone' end as run_id_source                           -- format, agent, conversation, prefix, trace, alone
-from placed
-left join first_of_chain
-  on first_of_chain.source = placed.source and first_of_chain.place = coalesce(placed.trace_id, placed.call_id)
- and placed.run_id is null and placed.conversation_id is null and placed.agent is null
-left join (select distinct source, trace_id, agent from sub_agents) as outer_scope
-  on outer_scope.source = placed.source and outer_scope.trace_id = placed.trace_id
- and outer_scope.agent = placed.outer_agent
+            || coalesce('/' || placed.agent, '') as run_id,
+        coalesce(
+            placed.parent_run_id,
+            case when placed.agent is not null
+                 then coalesce(placed.conversation_id, placed.trace_id)
+                      || case when outer_scope.agent is not null then '/' || outer_scope.agent else '' end end
+        ) as parent_run_id,
+        placed.conversation_id,
+        case when placed.agent is not null then 'agent'
+             when placed.conversation_id is not null then 'conversation'
+             when first_of_chain.root is not null then 'prefix'
+             when placed.trace_id is not null then 'trace'
+             else 'alone' end as found_by
+    from placed
+    left join first_of_chain
+      on first_of_chain.source = placed.source and first_of_chain.place = coalesce(placed.trace_id, placed.call_id)
+     and placed.conversation_id is null and placed.agent is null
+    left join (select distinct source, trace_id, agent from sub_agents) as outer_scope
+      on outer_scope.source = placed.source and outer_scope.trace_id = placed.trace_id
+     and outer_scope.agent = placed.outer_agent
+),
+-- What the format itself says needs no search.
+said as (
+    select calls.source, calls.file_id, calls.ordinal, calls.run_id, calls.parent_run_id, calls.conversation_id
+    from traces.model_calls as calls join traces.call_fates as fates using (source, file_id, ordinal)
+    where calls.kind = 'model' and fates.fate = 'decision' and calls.run_id is not null
+)
+select source, file_id, ordinal,
+       run_id,                                                       -- the run, without its source
+       parent_run_id,                                                -- the run that started it
+       conversation_id,
+       coalesce(found_by, 'format') as run_id_source                 -- format, agent, conversation, prefix, trace, alone
+from (select * from searched union all select *, null from said)
