@@ -25,7 +25,7 @@ def parents(key: str) -> set[str]:
     ("table", "reads"),
     [
         ("samples/sampled_states", {"traces/decisions"}),
-        ("samples/strata", {"traces/decisions", "samples/sampled_states"}),
+        ("samples/strata", {"samples/stratum_counts", "samples/sampled_states"}),
         ("replays/choices", {"replays/choices_by_rung", "replays/rungs"}),
         ("scores/scored_rows", {"replays/choices", "replays/rung_runs", "labels/label_rows"}),
         ("reports/per_class", {"scores/scored_rows", "reports/request_correlation"}),

@@ -4,6 +4,7 @@ import re
 import shlex
 from pathlib import Path
 
+import click
 import dagster as dg
 
 from tests.conftest import Run
@@ -40,7 +41,7 @@ def test_the_journey_is_the_graph() -> None:
     assert [row[1].strip("`") for row in rows] == [
         "traces", "samples", "labels", "catalogues", "replays", "scores", "reports", "verdict",
     ]  # fmt: skip
-    private = {"labels/requests", "replays/choices_by_rung"}
+    private = {"labels/requests", "replays/choices_by_rung", "samples/stratum_counts"}
     inner = ("model_calls", "trace_files", "merged_units", "trace_catalogues", "joined_catalogues", "retired_tools")
     private |= {f"traces/{name}" for name in (*inner, "call_fates", "call_runs", "call_places", "resolved_calls")}
     for _, stage, _, left in rows:
@@ -57,6 +58,12 @@ def test_every_command_is_one_and_every_one_is_listed() -> None:
     assert listed == set(cli.commands)
     for used in re.findall(r"`toolsel ([a-z]+)", README):
         assert used in cli.commands
+    labelling = cli.commands["label"]
+    assert isinstance(labelling, click.Group)
+    for used in re.findall(r"`toolsel label ([a-z]+)", README):
+        assert used in labelling.commands
+    (row,) = (row for row in table("Commands") if row[0].startswith("`toolsel label "))
+    assert set(re.findall(r"`([a-z]+)`", row[1])) | {"new"} == set(labelling.commands)
 
 
 def test_the_two_commands_are_one_line_each_and_are_what_ci_runs() -> None:
@@ -84,6 +91,7 @@ def test_the_formats_and_agents_named_are_those_that_there_are() -> None:
     assert all(f"`{name}`" in README for name in agents.names())
 
 
-def test_the_jobs_of_the_ui_are_the_three() -> None:
-    assert {job.name for job in defs.resolve_all_job_defs()} - {"__ASSET_JOB"} == {"prepare", "replay_rung", "report"}
+def test_the_jobs_of_the_ui_are_those_of_the_commands() -> None:
+    jobs = {job.name for job in defs.resolve_all_job_defs()} - {"__ASSET_JOB"}
+    assert jobs == {"sample", "prepare", "replay_rung", "report"}
     assert dg.AssetKey(["published", "bi"]) in GRAPH.get_all_asset_keys()

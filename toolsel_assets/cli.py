@@ -180,6 +180,151 @@ def inspect_traces(path: str, format_name: str | None, as_json: bool) -> None:
     click.echo(json.dumps(found, indent=2, ensure_ascii=False) if as_json else as_text(found))
 
 
+@cli.command()
+@STUDY
+@DATA
+@tells_users
+def sample(study: str, data: str | None) -> None:
+    """Read the traces and draw the sample: what comes before the first label.
+
+    Needs no label set. The strata are printed; `toolsel label new NAME` goes on from here.
+    """
+    from toolsel_assets import store
+
+    workspace = open_workspace(study, data, None)
+    workspace.study()
+    _show_progress()
+    _run_job(workspace, "sample")
+    with workspace.tables(read_only=True) as con:
+        for row in store.rows(con, "select * from samples.strata order by population desc"):
+            place = row["bucket"] + (f", {row['part']}" if row["part"] else "")
+            no_tool = f"{row['n_no_tool_drawn']} without a call"
+            click.echo(f"{place:<28} {row['drawn']:>6} of {row['population']:<10} {no_tool}")
+
+
+@cli.group()
+def label() -> None:
+    """From a drawn sample to a released label set version.
+
+    A version is begun (new), answered by labellers (export, import), adjudicated where they differ, and released; from
+    then on it never changes.
+    """
+
+
+NAME = click.argument("name", metavar="VERSION")
+
+
+@label.command("list")
+@STUDY
+@tells_users
+def list_versions(study: str) -> None:
+    """List the versions of a study and what is still open in them."""
+    from toolsel_assets.labels import commands
+
+    commands.show_versions(open_workspace(study, None, None), click.echo)
+
+
+@label.command("new")
+@NAME
+@STUDY
+@DATA
+@click.option("--parent", metavar="VERSION", help="A released version whose rows go on in this one.")
+@click.option(
+    "--requests",
+    type=click.Path(path_type=Path, exists=True),
+    metavar="FILE",
+    help='Written requests, one a line: {"id": ..., "slice": "new:...", "messages": [...]}.',
+)
+@tells_users
+def new_version(name: str, study: str, data: str | None, parent: str | None, requests: Path | None) -> None:
+    """Begin VERSION with the sampled states that its parent has no label for."""
+    from toolsel_assets.labels import commands
+
+    commands.new(open_workspace(study, data, None), name, parent, requests, click.echo)
+
+
+@label.command("export")
+@NAME
+@STUDY
+@DATA
+@click.option("--to", "form", type=click.Choice(["label-studio", "csv"]), required=True, help="The form.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="FILE", help="Where to.")
+@tells_users
+def export_states(name: str, study: str, data: str | None, form: str, out: Path) -> None:
+    """Write the states of VERSION for Label Studio, or as a sheet to fill in. Never what the agent did."""
+    from toolsel_assets.labels import commands
+
+    commands.export(open_workspace(study, data, None), name, form, out, click.echo)
+
+
+@label.command("import")
+@NAME
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@STUDY
+@click.option("--labeller", metavar="NAME", help="Who answered, where the file does not say.")
+@click.option(
+    "--users",
+    type=click.Path(path_type=Path, exists=True),
+    metavar="FILE",
+    help='For Label Studio: the name behind each user id or e-mail, as JSON: {"1": "ana"}.',
+)
+@click.option("--partial", is_flag=True, help="Take a file that leaves states out.")
+@click.option("--replace", is_flag=True, help="Take the place of the labeller's earlier answers.")
+@tells_users
+def import_answers(
+    name: str, file: Path, study: str, labeller: str | None, users: Path | None, partial: bool, replace: bool
+) -> None:
+    """Take a labeller's FILE into VERSION: JSONL, CSV or a Label Studio export as JSON. All of it, or nothing."""
+    from toolsel_assets.labels import commands
+
+    workspace = open_workspace(study, None, None)
+    commands.import_answers(workspace, name, file, labeller, users, click.echo, partial=partial, replace=replace)
+
+
+@label.command("agreement")
+@NAME
+@STUDY
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@tells_users
+def show_agreement(name: str, study: str, as_json: bool) -> None:
+    """Print how far the labellers of VERSION agree, with bootstrap intervals over states."""
+    from toolsel_assets.labels import commands
+
+    commands.show_agreement(open_workspace(study, None, None), name, click.echo, as_json=as_json)
+
+
+@label.command("adjudicate")
+@NAME
+@STUDY
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(path_type=Path, exists=True),
+    metavar="FILE",
+    help="A filled-in work list. Without it the work list is written.",
+)
+@click.option("--decided-by", metavar="NAME", help="Who decided, where the file does not say.")
+@tells_users
+def adjudicate(name: str, study: str, source: Path | None, decided_by: str | None) -> None:
+    """Write the work list of the states on which labellers of VERSION differ, or read decisions back."""
+    from toolsel_assets.labels import commands
+
+    commands.adjudicate(open_workspace(study, None, None), name, source, decided_by, click.echo)
+
+
+@label.command("release")
+@NAME
+@STUDY
+@click.option("--without-unanswered", is_flag=True, help="Leave out states that nobody answered.")
+@tells_users
+def release_version(name: str, study: str, without_unanswered: bool) -> None:
+    """Release VERSION: its rows and their hash are written, and never change again."""
+    from toolsel_assets.labels import commands
+
+    workspace = open_workspace(study, None, None)
+    commands.release_version(workspace, name, click.echo, without_unanswered=without_unanswered)
+
+
 # --- what the commands share --------------------------------------------------------------------------------------
 
 
@@ -215,6 +360,15 @@ def _show_progress() -> None:
     logger = logging.getLogger("toolsel")
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
+
+
+def _run_job(workspace: "Workspace", job: str) -> None:
+    import dagster as dg
+
+    from toolsel_assets.definitions import defs
+
+    with dg.DagsterInstance.get() as instance:
+        _run(defs, job, workspace, instance)
 
 
 def _run_jobs(workspace: "Workspace", study: "Study") -> None:

@@ -10,6 +10,7 @@ import toolsel_assets.catalogues.assets
 import toolsel_assets.catalogues.sensors
 import toolsel_assets.labels.assets
 import toolsel_assets.labels.checks
+import toolsel_assets.labels.sensors
 import toolsel_assets.replays.assets
 import toolsel_assets.replays.checks
 import toolsel_assets.reports.assets
@@ -20,7 +21,7 @@ import toolsel_assets.traces.assets
 import toolsel_assets.traces.checks
 import toolsel_assets.verdict.assets
 import toolsel_assets.verdict.checks
-from toolsel_assets.graph import PREPARE, REPLAY_RUNG, REPORT
+from toolsel_assets.graph import PREPARE, REPLAY_RUNG, REPORT, SAMPLE
 from toolsel_assets.resources import workspace_from_environment
 
 ASSETS = [
@@ -44,8 +45,11 @@ CHECKS = [
 defs = dg.Definitions(
     assets=dg.load_assets_from_modules(ASSETS),
     asset_checks=dg.load_asset_checks_from_modules(CHECKS),
-    jobs=[PREPARE, REPLAY_RUNG, REPORT],
-    sensors=[toolsel_assets.catalogues.sensors.catalogue_changed],
+    jobs=[SAMPLE, PREPARE, REPLAY_RUNG, REPORT],
+    sensors=[
+        toolsel_assets.labels.sensors.sample_is_stale,
+        toolsel_assets.catalogues.sensors.catalogue_changed,
+    ],
     resources={"workspace": workspace_from_environment()},
     # A step in a process of its own imports dagster again: 15 empty assets took 6 s in one process and 99 s in many.
     executor=dg.in_process_executor,

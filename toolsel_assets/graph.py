@@ -31,6 +31,11 @@ _BEFORE = dg.AssetSelection.groups("traces", "samples", "labels", "catalogues") 
 
 # Partitioned and unpartitioned assets do not share a run: `toolsel run` runs these three in turn.
 PREPARE = dg.define_asset_job("prepare", _BEFORE, description="Everything that must stand before an agent is asked.")
+SAMPLE = dg.define_asset_job(
+    "sample",
+    dg.AssetSelection.groups("traces", "samples"),
+    description="Read the traces and draw the sample: before the first label, and again when traffic has moved.",
+)
 REPLAY_RUNG = dg.define_asset_job("replay_rung", _PARTITIONED, description="Ask one rung; one partition a rung.")
 REPORT = dg.define_asset_job(
     "report",

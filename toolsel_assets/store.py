@@ -178,7 +178,9 @@ def build(con: Connection, table: SqlTable, file: Path | None = None) -> int:
             _make(con, "view", table.full_name, f"select * from read_parquet({_quoted(str(file))})")
     except duckdb.OutOfMemoryException as error:
         raise BadInput(
-            f"{MEMORY_VARIABLE}={MEMORY}", f"too little memory for DuckDB to make {table.full_name}", "more, such as 4GB"
+            f"{MEMORY_VARIABLE}={MEMORY}",
+            f"too little memory for DuckDB to make {table.full_name}",
+            "more, such as 4GB",
         ) from error
     docs = {name: table.column_docs.get(name, "") for name, _ in describe(con, table.full_name)}
     _comment(con, table.full_name, table.doc, docs, kind="table" if file is None else "view")

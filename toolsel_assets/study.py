@@ -12,15 +12,15 @@ from datetime import date, datetime
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from toolsel_assets.vocabulary.criteria import AGGREGATES, Criteria
-from toolsel_assets.vocabulary.decision import BUCKETS
 from toolsel_assets.vocabulary.ladder import Ladder, Rung, Slug
 from toolsel_assets.vocabulary.problem import BadInput, known_names
+from toolsel_assets.vocabulary.sampling import SampleSpec
 from toolsel_assets.vocabulary.tool import Catalogue, Effect, Tool
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -74,22 +74,17 @@ class RetiredTool(BaseModel):
     args: dict[str, Any] = Field({}, description="arguments that go with it; a call's own arguments win")
 
 
-class SampleSpec(BaseModel):
-    """How the states to label are drawn: a fixed quota per position in the run, by the order of a seeded hash."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    seed: int
-    quota: dict[str, Annotated[int, Field(ge=0)]] = Field(description=f"states per bucket: {', '.join(BUCKETS)}")
-
-
 class Freshness(BaseModel):
-    """How old the newest sampled decision may be before the label set describes traffic that no longer exists."""
+    """When a label set describes traffic that no longer exists: by its age, and by how far traffic has moved."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_age_days: int = Field(365, ge=1)
     warn_days: int = Field(180, ge=1)
+    window_days: int = Field(30, ge=1, description="the latest traffic that a label set is compared with")
+    warn_psi: float = Field(0.1, gt=0, description="population stability index of any column of the traffic")
+    max_psi: float = Field(0.25, gt=0)
+    max_p_value: float = Field(0.05, gt=0, lt=1, description="a shift that permuting runs gives as often is none")
 
 
 class StudySpec(BaseModel):
@@ -177,7 +172,6 @@ def load_study(folder: Path, only_ladder: str | None = None) -> Study:
     if not (folder / "study.yaml").is_file():
         raise BadInput(str(folder), "there is no study.yaml in it", "`toolsel init DIR` writes a study to begin with")
     spec = read_yaml(folder / "study.yaml", StudySpec)
-    _known(folder / "study.yaml", "sample.quota", spec.sample.quota, BUCKETS)
     catalogues = _catalogues(folder)
     _known(folder / "study.yaml", "catalogue", [rule.catalogue for rule in spec.catalogue_rules], catalogues)
     criteria = {path.stem: _criteria(path) for path in sorted((folder / "criteria").glob("*.yaml"))}

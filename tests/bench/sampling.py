@@ -24,7 +24,7 @@ QUOTA = {"first": 40, "early": 40, "middle": 40, "late": 40, "last": 40}
 #: Runs of ten decisions; every fiftieth run has messages missing. Ids and keys are as long as real ones.
 NARROW = """
 copy (
-    select decision_id, step_index, 10 as n_steps, i // 10 % 50 <> 0 as context_complete,
+    select decision_id, step_index, 10 as n_steps, i // 10 % 50 <> 0 as context_complete, '(no tool)' as action,
            md5('20261130:' || decision_id) as sample_key
     from (select i, (i % 10)::integer as step_index, 'airline:' || md5((i // 10)::varchar)[:12] as run_id,
                  run_id || ':' || step_index as decision_id
@@ -44,11 +44,13 @@ def sample(path: Path) -> dict[str, Any]:
     """Draw the sample in this process and give what that took; starting and importing are not counted."""
     from toolsel_assets import store
     from toolsel_assets.samples.assets import sketches
-    from toolsel_assets.samples.stratify import draw
+    from toolsel_assets.samples.stratify import draw, quotas
+    from toolsel_assets.vocabulary.sampling import SampleSpec
 
     store.read_files("select 1", {})  # opens the database in memory
     before, began = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
-    drawn = draw(sketches(path, max(QUOTA.values())), QUOTA)
+    spec = SampleSpec(seed=0, quota=QUOTA)
+    drawn = draw(found := sketches(path, spec), quotas(found, spec))
     wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF)
     return {
         "wall": wall,

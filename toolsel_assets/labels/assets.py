@@ -1,23 +1,52 @@
-"""The assets of stage 3: every label set version that a ladder uses, linted, hashed and joined to its messages."""
+"""The assets of stage 3: every label set version of the study, linted, hashed and joined to its messages; and drift."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import dagster as dg
 
 from toolsel_assets import store
-from toolsel_assets.graph import materialised, newest_decision, table_spec
+from toolsel_assets.graph import materialised, newest_decision, sql_assets, table_asset, table_spec
+from toolsel_assets.labels.agreement import agreement
 from toolsel_assets.labels.contexts import Contexts
-from toolsel_assets.labels.tables import LABEL_ACTIONS, LABEL_ROWS, LABEL_SETS, REQUESTS
-from toolsel_assets.labels.versions import LabelSet, read_label_set
+from toolsel_assets.labels.rows import (
+    adjudication_rows,
+    answer_row,
+    disagreement_rows,
+    label_actions,
+    label_row,
+    label_set_row,
+)
+from toolsel_assets.labels.tables import (
+    ADJUDICATIONS,
+    AGREEMENT,
+    DISAGREEMENTS,
+    DRIFT,
+    LABEL_ACTIONS,
+    LABEL_ROWS,
+    LABEL_SETS,
+    LABELLER_ANSWERS,
+    REQUESTS,
+)
+from toolsel_assets.labels.traffic import drift_rows
+from toolsel_assets.labels.versions import LabelSet, read_label_set, version_names
 from toolsel_assets.resources import Workspace
-from toolsel_assets.vocabulary.action import NO_TOOL
-from toolsel_assets.vocabulary.label import LabelRow, RowClass
-from toolsel_assets.vocabulary.problem import BadInput
+from toolsel_assets.vocabulary.label import LabelRow
+from toolsel_assets.vocabulary.problem import BadInput, known_names
 
 Row = dict[str, Any]
-TABLES = (LABEL_SETS, LABEL_ROWS, LABEL_ACTIONS, REQUESTS)
+TABLES = (
+    LABEL_SETS,
+    LABEL_ROWS,
+    LABEL_ACTIONS,
+    REQUESTS,
+    LABELLER_ANSWERS,
+    ADJUDICATIONS,
+    DISAGREEMENTS,
+    AGREEMENT,
+)
 READS = ["samples.sampled_states", "traces.decisions", "traces.model_calls"]
 
 CONTEXTS = """
@@ -25,17 +54,29 @@ select kind, context_id, n_messages, form, messages from traces.model_calls
 where messages is not null and context_id in (select unnest($1))
 """
 
+label_tables = sql_assets("labels")
+
 
 @dg.multi_asset(specs=[table_spec(table, READS) for table in TABLES])
 def label_sets(workspace: Workspace) -> Iterator[dg.MaterializeResult[None]]:
-    """Load the label sets of all ladders."""
+    """Load every version of the study's label sets."""
     study, folder = workspace.study(), workspace.folder("labels")
-    names = sorted({ladder.label_set for ladder in study.ladders})
-    found = [read_label_set(study.folder / "labels" / name, study.tool_names) for name in names]
+    labels, used = study.folder / "labels", {ladder.label_set for ladder in study.ladders}
+    names = version_names(labels)
+    if missing := sorted(used - set(names)):
+        raise BadInput(
+            str(labels / missing[0] / "labels.jsonl"), "there is no such file", known_names(missing[0], names)
+        )
+    found = {name: read_label_set(labels / name, study.tool_names) for name in names}
     with workspace.tables() as con, store.row_files(folder, TABLES) as files:
-        for label_set in found:
-            messages = traced_messages(con, label_set)
-            write_label_set(files, study.name, label_set, messages, str(study.folder / "labels" / label_set.name))
+        for label_set in found.values():
+            parent = found[label_set.record.parent].version if label_set.record.parent in found else ""
+            traced = traced_messages(con, [row.id for row in label_set.rows])
+            write_label_set(files, study.name, label_set, parent, traced, is_used=label_set.name in used)
+            for row in label_set.rows:
+                messages = request_messages(row, traced, str(labels / label_set.name))
+                key = {"label_set_version": label_set.version, "request_id": row.id}
+                files["requests"].write({**key, "messages": messages})
     with workspace.tables() as con:
         for table in TABLES:
             store.load(con, table, [folder / f"{table.name}.parquet"])
@@ -44,13 +85,26 @@ def label_sets(workspace: Workspace) -> Iterator[dg.MaterializeResult[None]]:
             yield materialised(con, table, data_time=newest)
 
 
-def traced_messages(con: store.Connection, label_set: LabelSet) -> dict[str, Row]:
-    """Find the messages and the time of the rows that are decisions of the traces, reading only their contexts."""
+@table_asset(DRIFT, ["labels.label_sets", "traces.decisions"])
+def drift(workspace: Workspace) -> dg.MaterializeResult[None]:
+    """Compare the latest traffic with what each used label set was drawn from."""
+    study, path = workspace.study(), workspace.folder("labels", "drift.parquet")
+    with workspace.tables() as con:
+        with store.RowFile(path, DRIFT) as file:
+            used = store.rows(con, "select * from labels.label_sets where is_used order by label_set_version")
+            for row in drift_rows(lambda query, values: store.rows(con, query, values), used, study.spec.freshness):
+                file.write(row)
+        store.load(con, DRIFT, [path])
+        return materialised(con, DRIFT)
+
+
+def traced_messages(con: store.Connection, ids: list[str]) -> dict[str, Row]:
+    """Find the messages and the time of decisions of the traces, reading only their contexts."""
     query = """
     select decision_id, context_id, n_messages, decided_at from traces.decisions
     where decision_id in (select unnest($1)) and context_complete
     """
-    found = store.rows(con, query, [[row.id for row in label_set.rows]])
+    found = store.rows(con, query, [ids])
     contexts = Contexts()
     wanted = {row["context_id"] for row in found}
     while wanted:
@@ -66,58 +120,35 @@ def traced_messages(con: store.Connection, label_set: LabelSet) -> dict[str, Row
 
 
 def write_label_set(
-    files: dict[str, store.RowFile], study: str, label_set: LabelSet, traced: dict[str, Row], where: str
+    files: Mapping[str, store.RowFile],
+    study: str,
+    found: LabelSet,
+    parent: str,
+    traced: Mapping[str, Row],
+    *,
+    is_used: bool,
 ) -> None:
-    """Write one label set to the stage's four files."""
-    keys = {"study": study, "label_set_version": label_set.version}
-    classes = label_set.class_counts()
+    """Write one version to the stage's files, all but its messages."""
+    keys = {"study": study, "label_set_version": found.version}
     times = [row["decided_at"] for row in traced.values() if row["decided_at"]]
-    files["label_sets"].write(
-        {
-            **keys,
-            "content_hash": label_set.content_hash,
-            "n_rows": len(label_set.rows),
-            **{f"n_{name}": classes[name] for name in RowClass},
-            "n_sampled": len(traced),
-            "n_labellers": len({reader for row in label_set.rows for reader in row.labelled_by}),
-            "newest_decided_at": max(times, default=None),
-        }
-    )
-    for row in label_set.rows:
+    files["label_sets"].write({**keys, **label_set_row(found, parent, times, len(traced), is_used=is_used)})
+    for row in found.rows:
         files["label_rows"].write({**keys, **label_row(row), "from_traces": row.id in traced})
         for action in label_actions(row):
             files["label_actions"].write({**keys, **action})
-        messages = request_messages(row, traced, where)
-        version = {"label_set_version": label_set.version, "request_id": row.id}
-        files["requests"].write({**version, "messages": messages})
+    for answers in found.answers.values():
+        for answer in answers:
+            files["labeller_answers"].write({**keys, **answer_row(answer)})
+    for values in adjudication_rows(found.adjudications):
+        files["adjudications"].write({**keys, **values})
+    for values in disagreement_rows(found):
+        files["disagreements"].write({**keys, **values})
+    by_state = {name: {answer.id: answer for answer in answers} for name, answers in found.answers.items()}
+    for one in agreement(by_state):
+        files["agreement"].write({**keys, **asdict(one)})
 
 
-def label_row(row: LabelRow) -> Row:
-    """Give the row of label_rows."""
-    return {
-        "request_id": row.id,
-        "slice": row.slice,
-        "row_class": str(row.row_class),
-        "expected": row.expected,
-        "valid_tools": "|".join(sorted({action.tool or NO_TOOL for action in row.valid_actions})),
-        "forbidden_tools": "|".join(sorted(row.forbidden_actions)),
-        "reply": "|".join(sorted({action.reply for action in row.valid_actions if action.reply})),
-        "labelled_by": "|".join(row.labelled_by),
-        "label": row.model_dump_json(exclude={"messages"}, exclude_none=False),
-    }
-
-
-def label_actions(row: LabelRow) -> Iterator[Row]:
-    """Yield the rows of label_actions."""
-    for position, action in enumerate(row.valid_actions):
-        args = "" if action.args is None else json.dumps(action.args, ensure_ascii=False)
-        extra = {"is_forbidden": False, "args": args, "reply": action.reply, "reason": action.reason}
-        yield {"request_id": row.id, "position": position, "action": action.tool or NO_TOOL, **extra}
-    for position, tool in enumerate(row.forbidden_actions, start=len(row.valid_actions)):
-        yield {"request_id": row.id, "position": position, "action": tool, "is_forbidden": True, "args": ""}
-
-
-def request_messages(row: LabelRow, traced: dict[str, Row], where: str) -> str:
+def request_messages(row: LabelRow, traced: Mapping[str, Row], where: str) -> str:
     """Give the messages to replay: the row's own, else those of its decision; the summary alone is not replayed."""
     if row.messages:
         return json.dumps(row.messages, ensure_ascii=False)
