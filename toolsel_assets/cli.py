@@ -243,6 +243,22 @@ def new_version(name: str, study: str, data: str | None, parent: str | None, req
     commands.new(open_workspace(study, data, None), name, parent, requests, click.echo)
 
 
+@label.command("page")
+@NAME
+@STUDY
+@DATA
+@click.option("--labeller", metavar="NAME", help="For whom: states that NAME has answered are left out.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, metavar="FILE", help="Where to, such as v2.html."
+)
+@tells_users
+def write_page(name: str, study: str, data: str | None, labeller: str | None, out: Path) -> None:
+    """Write the labelling page of VERSION: one HTML file that works without a server and a network."""
+    from toolsel_assets.labels import commands
+
+    commands.write_page(open_workspace(study, data, None), name, labeller, out, click.echo)
+
+
 @label.command("export")
 @NAME
 @STUDY

@@ -18,6 +18,7 @@ from toolsel_assets.labels.answer_files import read_answers
 from toolsel_assets.labels.assets import traced_messages
 from toolsel_assets.labels.drafts import Draft, Pinned, begin, read_draft, read_work_list, release
 from toolsel_assets.labels.lines import read_lines, write_lines, write_text
+from toolsel_assets.labels.page import PageState, page
 from toolsel_assets.labels.versions import Record, Window, read_label_set
 from toolsel_assets.resources import Workspace
 from toolsel_assets.study import Study
@@ -96,6 +97,33 @@ def _needs_sample(con: store.Connection, workspace: Workspace) -> None:
 
 
 # --- out ----------------------------------------------------------------------------------------------------------
+
+
+def write_page(workspace: Workspace, name: str, labeller: str | None, target: Path, say: Say) -> None:
+    """Write the labelling page of a version: one file that needs no server."""
+    study = workspace.study()
+    draft = read_draft(study.folder / "labels" / name, study.tool_names)
+    messages = _messages(workspace, draft)
+    answered = {answer.id for answer in draft.answers.get(labeller or "", ())}
+    states = [
+        PageState(id=state.id, messages=messages[state.id], catalogue=state.catalogue, slice=state.slice)
+        for state in draft.states.values()
+        if state.id not in answered
+    ]
+    if not states:
+        raise BadInput(str(draft.folder), f"{labeller} has answered every state", "another labeller")
+    catalogues = {one: _tools(study, one) for one in sorted({state.catalogue for state in states})}
+    guide = draft.folder / "GUIDE.md"
+    text = page(
+        states,
+        catalogues,
+        title=f"{study.name}: label set {name}",
+        version=name,
+        labeller=labeller,
+        guide=guide.read_text(encoding="utf-8") if guide.is_file() else "",
+    )
+    write_text(target, text)
+    say(f"{target}: {len(states)} states; open it in a browser, then `toolsel label import {name} FILE`")
 
 
 def export(workspace: Workspace, name: str, form: str, target: Path, say: Say) -> None:
