@@ -138,7 +138,8 @@ def test_five_states_are_labelled_kept_exported_and_taken_over(browser: Any, fil
 def test_answers_to_other_states_are_refused_whole(browser: Any, file: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.jsonl"
     other.write_text(
-        f'{{"id": "{IDS[0]}", "labelled_by": ["ana"], "skipped": true}}\n{{"id": "elsewhere", "labelled_by": ["ana"]}}\n'
+        f'{{"id": "{IDS[0]}", "labelled_by": ["ana"], "skipped": true}}\n'
+        '{"id": "elsewhere", "labelled_by": ["ana"]}\n'
     )
     tab = opened(browser, file)
     named(tab, "ana")
@@ -147,9 +148,7 @@ def test_answers_to_other_states_are_refused_whole(browser: Any, file: Path, tmp
     assert tab.inner_text("#counts") == "0 of 5 done"
 
 
-def test_contradictions_and_wrong_arguments_are_told_and_not_exported(
-    browser: Any, file: Path, tmp_path: Path
-) -> None:
+def test_contradictions_and_wrong_arguments_are_told_and_not_exported(browser: Any, file: Path, tmp_path: Path) -> None:
     tab = opened(browser, file)
     named(tab, "ben")
     into_catalogue(tab, "look")

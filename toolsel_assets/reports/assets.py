@@ -3,8 +3,10 @@
 import dagster as dg
 
 from toolsel_assets import store
-from toolsel_assets.graph import FOLLOWS, OWNERS, key, sql_assets
+from toolsel_assets.graph import FOLLOWS, OWNERS, key, materialised, sql_assets, table_asset
 from toolsel_assets.reports.html import Tables, render
+from toolsel_assets.reports.production import JUDGED, STRATA, production_rows
+from toolsel_assets.reports.tables import PRODUCTION_RATES
 from toolsel_assets.resources import Workspace
 
 #: The contract with BI: these tables, flat in `main` of published/bi.duckdb, and one Parquet file each.
@@ -40,6 +42,7 @@ PUBLISHED = (
     "reports.request_correlation",
     "reports.volume_weights",
     "reports.no_tool_shares",
+    "reports.production_rates",
     "verdict.criteria_registry",
     "verdict.findings",
     "verdict.verdicts",
@@ -62,11 +65,26 @@ REPORTED = (
     "reports.flips",
     "reports.seed_spread",
     "reports.no_tool_shares",
+    "reports.production_rates",
     "verdict.findings",
     "verdict.verdicts",
 )
 
 report_tables = sql_assets("reports", automation_condition=FOLLOWS)
+
+
+@table_asset(
+    PRODUCTION_RATES, ["scores.scored_rows", "samples.sampled_states", "samples.strata"], automation_condition=FOLLOWS
+)
+def production_rates(workspace: Workspace) -> dg.MaterializeResult[None]:
+    """Weight the rates of all rungs back to the traffic."""
+    path = workspace.folder("reports", "production_rates.parquet")
+    with workspace.tables() as con:
+        with store.RowFile(path, PRODUCTION_RATES) as file:
+            for row in production_rows(store.rows(con, JUDGED), store.rows(con, STRATA)):
+                file.write(row)
+        store.load(con, PRODUCTION_RATES, [path])
+        return materialised(con, PRODUCTION_RATES)
 
 
 @dg.asset(

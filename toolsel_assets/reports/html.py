@@ -51,7 +51,12 @@ def render(tables: Tables) -> str:
     return environment.get_template("report.html.j2").render(
         study=tables.by_name["rungs"][0]["study"],
         ladders=ladders,
-        strata=sorted(tables.by_name["strata"], key=lambda row: BUCKETS.index(row["bucket"])),
+        strata=sorted(tables.by_name["strata"], key=lambda row: (BUCKETS.index(row["bucket"]), row["part"])),
+        parts=any(row["part"] for row in tables.by_name["strata"]),
+        no_tool_shares=tables.by_name["no_tool_shares"],
+        production=tables.by_name["production_rates"],
+        agreement=tables.where("agreement", labellers="all"),
+        drift=tables.by_name["drift"],
         label_sets=tables.by_name["label_sets"],
         files=tables.by_name["ingest_files"],
         kinds=[(kind, MEANING[kind], OWNER[kind]) for kind in MEANING],
