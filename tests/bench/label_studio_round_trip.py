@@ -101,7 +101,9 @@ def snapshot(ada: Person, project: int, target: Path) -> None:
     target.write_text(re.sub(BEN, "ben@example.com", body), encoding="utf-8")
 
 
-def label_in_browser(url: str, email: str, password: str, project: int, chromium: str, shots: Path) -> None:
+def label_in_browser(
+    url: str, email: str, password: str, project: int, chromium: str, shots: Path, answered: State, skipped: State
+) -> None:
     """Answer every question but the last two in Label Studio's own page, then skip the next task.
 
     What is typed is submitted without the button "Add" beside it, as a person in a hurry would.
@@ -120,7 +122,7 @@ def label_in_browser(url: str, email: str, password: str, project: int, chromium
         # Not by a click on the task in the list: there everybody sees what the others have answered.
         page.goto(f"{url}/projects/{project}/data")
         page.get_by_text("Label All Tasks").click(timeout=60_000)
-        page.get_by_text("What may the agent do next?").wait_for(timeout=120_000)
+        page.get_by_text(f"state {answered.id}", exact=False).wait_for(timeout=120_000)
         page.screenshot(path=shots / "before.png")
         for name in ("transfer_to_human_agents", NO_TOOL, "clarify"):
             page.locator(f'input[name="{name}"]').first.check(force=True)
@@ -134,7 +136,8 @@ def label_in_browser(url: str, email: str, password: str, project: int, chromium
         page.get_by_test_id("select-option-label").get_by_text("transfer_to_human_agents", exact=True).click()
         page.screenshot(path=shots / "filled.png")
         page.get_by_test_id("bottombar-submit-button").click()
-        page.wait_for_timeout(5_000)
+        page.get_by_text(f"state {skipped.id}", exact=False).wait_for(timeout=60_000)
+        page.wait_for_timeout(2_000)
         page.screenshot(path=shots / "submitted.png")
         page.get_by_role("button", name="Skip").click()
         page.wait_for_timeout(5_000)
@@ -169,15 +172,6 @@ def main() -> None:
     # One action each; the server's JSON_MIN turns these sets into bare text.
     ada.annotate(first, choices("valid", NO_TOOL), choices("reply", "clarify"), text("reason", "no user id yet"))
     ben.annotate(first, choices("valid", NO_TOOL, "get_user_details"), choices("reply", "clarify", "answer"))
-    ada.annotate(
-        second,
-        choices("valid", "get_user_details", "think"),
-        choices("preferred", "think"),
-        choices("forbidden", "book_reservation"),
-        text("args", 'get_user_details: {"user_id": "mia_li_3668"}'),
-        choices("unsure", "yes"),
-        text("note", "either order"),
-    )
     # The result of a skip may hold what was chosen before it.
     ada.annotate(third, choices("valid", "think"), skip=True)
     # The same answer twice.
@@ -187,11 +181,22 @@ def main() -> None:
     last = ada.annotate(fifth, choices("valid", NO_TOOL), choices("reply", "answer"))
     ben.annotate(fifth, choices("valid", NO_TOOL), choices("reply", "answer"))
     # The tasks that are left to Ben, as the queue gives them: one to be answered, one to be skipped and answered later.
+    # It gives those with most annotations first and draws among equals; so Ada's answer to the second comes after.
     if options.browser:
-        label_in_browser(options.url, email, password, project, options.browser, options.shots)
+        answered, skipped = states()[2], states()[1]
+        label_in_browser(options.url, email, password, project, options.browser, options.shots, answered, skipped)
     else:
         ben.annotate(third, choices("valid", NO_TOOL))
         ben.annotate(second, skip=True)
+    ada.annotate(
+        second,
+        choices("valid", "get_user_details", "think"),
+        choices("preferred", "think"),
+        choices("forbidden", "book_reservation"),
+        text("args", 'get_user_details: {"user_id": "mia_li_3668"}'),
+        choices("unsure", "yes"),
+        text("note", "either order"),
+    )
     ben.annotate(second, choices("valid", "get_user_details"))
     prediction = {"task": first, "model_version": "none", "result": [choices("valid", "think")]}
     ada.post("/api/predictions/", prediction)

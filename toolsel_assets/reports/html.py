@@ -57,6 +57,7 @@ def render(tables: Tables) -> str:
         production=tables.by_name["production_rates"],
         agreement=tables.where("agreement", labellers="all"),
         drift=tables.by_name["drift"],
+        bridge=tables.by_name["bridge"],
         label_sets=tables.by_name["label_sets"],
         files=tables.by_name["ingest_files"],
         kinds=[(kind, MEANING[kind], OWNER[kind]) for kind in MEANING],

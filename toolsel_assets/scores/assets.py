@@ -1,4 +1,4 @@
-"""The asset of stage 6: every scorable choice, judged."""
+"""The assets of stage 6: every scorable choice, judged; and judged again under the other versions of its label set."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from toolsel_assets.graph import FOLLOWS, materialised, table_asset
 from toolsel_assets.resources import Workspace
 from toolsel_assets.scores.arguments import Rules
 from toolsel_assets.scores.classify import CONVENTION, score_action
-from toolsel_assets.scores.tables import SCORED_ROWS
+from toolsel_assets.scores.tables import BRIDGED_ROWS, SCORED_ROWS
 from toolsel_assets.vocabulary.action import calls_from_json
 from toolsel_assets.vocabulary.label import LabelRow
 
@@ -25,6 +25,31 @@ where c.status in ('called', 'stopped')
 order by c.ladder, c.rung_order, c.seed, c.draw, c.request_id
 """
 
+#: Every choice beside the label of each version that its own descends from or is an ancestor of, where the request is
+#: the same down to its messages.
+BRIDGED = """
+with recursive ancestors as (
+    select label_set_version as version, parent_version as ancestor from labels.label_sets where parent_version <> ''
+    union
+    select ancestors.version, older.parent_version
+    from ancestors join labels.label_sets as older on older.label_set_version = ancestors.ancestor
+    where older.parent_version <> ''
+),
+kin as (
+    select version as own, ancestor as other from ancestors union select ancestor, version from ancestors
+)
+select c.study, c.ladder, c.rung, c.rung_order, c.label_set_version, c.slice, c.seed, c.draw, c.request_id, c.calls,
+       kin.other as other_version, l.label, o.label as other_label
+from replays.choices as c
+join kin on kin.own = c.label_set_version
+join labels.label_rows as l on l.label_set_version = c.label_set_version and l.request_id = c.request_id
+join labels.label_rows as o on o.label_set_version = kin.other and o.request_id = c.request_id
+join labels.requests as own on own.label_set_version = c.label_set_version and own.request_id = c.request_id
+join labels.requests as other on other.label_set_version = kin.other and other.request_id = c.request_id
+where c.status in ('called', 'stopped') and own.messages = other.messages
+order by c.ladder, c.rung_order, c.seed, c.draw, c.request_id, kin.other
+"""
+
 
 @table_asset(SCORED_ROWS, ["replays.choices", "replays.rung_runs", "labels.label_rows"], automation_condition=FOLLOWS)
 def scored_rows(workspace: Workspace) -> dg.MaterializeResult[None]:
@@ -36,6 +61,38 @@ def scored_rows(workspace: Workspace) -> dg.MaterializeResult[None]:
                 file.write(row)
         store.load(con, SCORED_ROWS, [path])
         return materialised(con, SCORED_ROWS)
+
+
+@table_asset(
+    BRIDGED_ROWS,
+    ["replays.choices", "labels.label_rows", "labels.label_sets", "labels.requests"],
+    automation_condition=FOLLOWS,
+)
+def bridged_rows(workspace: Workspace) -> dg.MaterializeResult[None]:
+    """Judge every scorable choice under the other versions of its label set."""
+    rules, path = workspace.study().rules, workspace.folder("scores", "bridged_rows.parquet")
+    with workspace.tables() as con:
+        with store.RowFile(path, BRIDGED_ROWS) as file:
+            for row in bridged(store.rows(con, BRIDGED), rules):
+                file.write(row)
+        store.load(con, BRIDGED_ROWS, [path])
+        return materialised(con, BRIDGED_ROWS)
+
+
+def bridged(rows: list[dict[str, Any]], rules: Mapping[str, Rules]) -> Iterator[dict[str, Any]]:
+    """Yield each choice judged under its own label and under another version's."""
+    labels: dict[str, LabelRow] = {}
+    for row in rows:
+        calls = calls_from_json(row.pop("calls"))
+        found: dict[str, Any] = {}
+        for prefix, text in (("", row.pop("label")), ("other_", row.pop("other_label"))):
+            label = labels.get(text) or labels.setdefault(text, LabelRow.model_validate_json(text))
+            score = score_action(calls, label, rules)
+            found[f"{prefix}expected"] = label.expected
+            found[f"{prefix}chosen"] = score.chosen
+            found[f"{prefix}correct"] = score.tool_ok
+            found[f"{prefix}kind"] = str(score.kind)
+        yield {**row, **found, "other_reason": score.reason}
 
 
 def judged(rows: list[dict[str, Any]], rules: Mapping[str, Rules]) -> Iterator[dict[str, Any]]:

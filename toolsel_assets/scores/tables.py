@@ -1,4 +1,4 @@
-"""The table of stage 6."""
+"""The tables of stage 6."""
 
 from toolsel_assets.store import Table, columns
 
@@ -36,5 +36,34 @@ errors do not add up.""",
         args_ok="BOOLEAN whether the arguments are acceptable as well; NULL when the agent gives none",
         convention="VARCHAR how several calls in one decision are scored",
         instrument_version="VARCHAR the version of the scorer; other versions are not comparable",
+    ),
+)
+
+BRIDGED_ROWS = Table(
+    "scores",
+    "bridged_rows",
+    """One row per scorable choice and further label set version of the same lineage: the same choice judged
+twice. Two versions are two instruments, and a figure under one is not comparable with a figure under the other. This is the
+bridge: the same choices on the same requests, with the same messages, under both.""",
+    columns(
+        "study",
+        "ladder",
+        "rung",
+        "rung_order",
+        "label_set_version",
+        "slice",
+        "seed",
+        "draw",
+        "request_id",
+        other_version="VARCHAR the other version: an ancestor or a descendant of label_set_version",
+        expected="VARCHAR what was right under the rung's own version",
+        chosen="VARCHAR what was chosen, as judged under it",
+        correct="BOOLEAN whether that was acceptable",
+        kind="VARCHAR its kind there",
+        other_expected="VARCHAR what was right under the other version",
+        other_chosen="VARCHAR what was chosen, as judged under it",
+        other_correct="BOOLEAN whether that was acceptable there",
+        other_kind="VARCHAR its kind there",
+        other_reason="VARCHAR why, in a sentence",
     ),
 )

@@ -1,0 +1,19 @@
+import json
+
+from toolsel_assets.scores.assets import bridged
+from toolsel_assets.vocabulary.label import LabelRow
+
+
+def label(*tools: str | None) -> str:
+    row = {"id": "r1", "valid_actions": [{"tool": tool} for tool in tools], "labelled_by": ["ana"]}
+    return LabelRow.model_validate(row).model_dump_json()
+
+
+def test_one_choice_is_judged_under_both_versions() -> None:
+    calls = json.dumps([{"tool": "refund_order", "args": {}}])
+    row = {"request_id": "r1", "calls": calls, "label": label(None), "other_label": label("refund_order", None)}
+    (found,) = bridged([row], {})
+    assert (found["correct"], found["kind"], found["expected"]) == (False, "tool_when_none_needed", "(no tool)")
+    assert (found["other_correct"], found["other_kind"]) == (True, "ok")
+    assert found["chosen"] == found["other_chosen"] == "refund_order" and found["other_reason"]
+    assert "label" not in found and "calls" not in found
