@@ -3,7 +3,7 @@
 select
     study, ladder, rung, rung_order, label_set_version, slice,
     other_version,                                                                  -- the other label set version
-    count(*) as n,                                                                  -- choices judged under both
+    count(*) as n,                                                                  -- choices to which both versions apply
     count(*) filter (where correct) as n_correct,                                   -- acceptable under the rung's own version
     count(*) filter (where other_correct) as n_correct_other,                       -- acceptable under the other
     count(*) filter (where other_correct and not correct) as n_gained,              -- acceptable only under the other
@@ -13,5 +13,6 @@ select
     tenth(100 * (rate(count(*) filter (where other_correct), count(*))
                  - rate(count(*) filter (where correct), count(*)))) as difference_pp -- the other minus the own, points
 from scores.bridged_rows
+where other_correct is not null
 group by all
 order by ladder, rung_order, slice, other_version

@@ -122,7 +122,7 @@ def label_in_browser(
         # Not by a click on the task in the list: there everybody sees what the others have answered.
         page.goto(f"{url}/projects/{project}/data")
         page.get_by_text("Label All Tasks").click(timeout=60_000)
-        page.get_by_text(f"state {answered.id}", exact=False).wait_for(timeout=120_000)
+        page.get_by_text(f"state {answered.id}").wait_for(timeout=120_000)
         page.screenshot(path=shots / "before.png")
         for name in ("transfer_to_human_agents", NO_TOOL, "clarify"):
             page.locator(f'input[name="{name}"]').first.check(force=True)
@@ -136,7 +136,7 @@ def label_in_browser(
         page.get_by_test_id("select-option-label").get_by_text("transfer_to_human_agents", exact=True).click()
         page.screenshot(path=shots / "filled.png")
         page.get_by_test_id("bottombar-submit-button").click()
-        page.get_by_text(f"state {skipped.id}", exact=False).wait_for(timeout=60_000)
+        page.get_by_text(f"state {skipped.id}").wait_for(timeout=60_000)
         page.wait_for_timeout(2_000)
         page.screenshot(path=shots / "submitted.png")
         page.get_by_role("button", name="Skip").click()

@@ -75,3 +75,38 @@ def test_the_labelled_states_are_the_drawn_sample(airline: Run) -> None:
 def test_the_labels_are_no_copy_of_what_the_agent_did(airline: Run) -> None:
     kinds = Counter(row["kind"] for row in airline.rows("select kind from scored_rows where ladder = 'logged'"))
     assert kinds["ok_no_tool"] < 200 and kinds["forbidden"] and kinds["tool_when_none_needed"]
+
+
+def test_the_second_version_relabels_for_the_new_capability_and_both_readings_are_there(airline: Run) -> None:
+    (change,) = airline.rows("select * from label_changes")
+    assert (change["request_id"], change["change"], change["capability"]) == (
+        "airline:task32.trial1:2", "relabelled", "new:retail",
+    )  # fmt: skip
+    assert change["reason"] and change["decided_by"] == "adjudicator" and change["decided_on"]
+    readings = airline.rows("select rung, n, n_correct, n_correct_other from bridge where slice = 'existing'")
+    by_rung = {row.pop("rung"): tuple(row.values()) for row in readings}
+    assert by_rung["base"][0] == 597  # without the lookup v2 does not apply to the relabelled request
+    assert by_rung["+retail_lookup"][2] - by_rung["+retail_lookup"][1] == 3
+
+
+def test_a_row_can_be_followed_to_who_said_what(airline: Run) -> None:
+    version = airline.one("select label_set_version from label_sets where name = 'v1'")
+    request = "airline:task0.trial0:13"
+    where = f"where request_id = '{request}' and label_set_version = '{version}'"
+    said = airline.rows(
+        f"select labeller, valid_tools, forbidden_tools from labeller_answers {where} order by labeller"
+    )
+    assert [row["labeller"] for row in said] == ["reader_a", "reader_b"]
+    (differ,) = airline.rows(f"select differs_in, resolution, decided_by, reason from disagreements {where}")
+    assert "forbidden" in differ["differs_in"] and differ["decided_by"] == "adjudicator" and differ["reason"]
+    (decided,) = airline.rows(f"select valid_tools, forbidden_tools from adjudications {where} and holds")
+    (row,) = airline.rows(f"select valid_tools, forbidden_tools, labelled_by from label_rows {where}")
+    assert (decided["valid_tools"], decided["forbidden_tools"]) == (row["valid_tools"], row["forbidden_tools"])
+    assert row["labelled_by"] == "reader_a|reader_b"
+
+
+def test_the_agreement_in_the_tables_is_that_of_the_readme(airline: Run, said: dict[str, int]) -> None:
+    found = {row["measure"]: row for row in airline.rows("select * from agreement where labellers = 'all'")}
+    assert found["exact"]["n"] == said["same set of acceptable tools"]
+    assert found["exact_forbidden"]["n"] == said["same forbidden tools"]
+    assert found["both_defensible"]["n"] == found["exact"]["n_states"] - found["exact"]["n"] == 22

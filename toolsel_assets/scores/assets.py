@@ -25,6 +25,9 @@ where c.status in ('called', 'stopped')
 order by c.ladder, c.rung_order, c.seed, c.draw, c.request_id
 """
 
+#: The kind of a choice under a label that its rung's catalogue cannot serve.
+NOT_APPLICABLE = "not_applicable"
+
 #: Every choice beside the label of each version that its own descends from or is an ancestor of, where the request is
 #: the same down to its messages.
 BRIDGED = """
@@ -70,17 +73,24 @@ def scored_rows(workspace: Workspace) -> dg.MaterializeResult[None]:
 )
 def bridged_rows(workspace: Workspace) -> dg.MaterializeResult[None]:
     """Judge every scorable choice under the other versions of its label set."""
-    rules, path = workspace.study().rules, workspace.folder("scores", "bridged_rows.parquet")
+    study, path = workspace.study(), workspace.folder("scores", "bridged_rows.parquet")
+    tools = {(lad.name, rung.name): study.catalogue(rung).names for lad in study.ladders for rung in lad.rungs}
     with workspace.tables() as con:
         with store.RowFile(path, BRIDGED_ROWS) as file:
-            for row in bridged(store.rows(con, BRIDGED), rules):
+            for row in bridged(store.rows(con, BRIDGED), study.rules, tools):
                 file.write(row)
         store.load(con, BRIDGED_ROWS, [path])
         return materialised(con, BRIDGED_ROWS)
 
 
-def bridged(rows: list[dict[str, Any]], rules: Mapping[str, Rules]) -> Iterator[dict[str, Any]]:
-    """Yield each choice judged under its own label and under another version's."""
+def bridged(
+    rows: list[dict[str, Any]], rules: Mapping[str, Rules], tools: Mapping[tuple[str, str], frozenset[str]]
+) -> Iterator[dict[str, Any]]:
+    """Yield each choice judged under its own label and under another version's.
+
+    Where the rung's catalogue has nothing that the other label accepts, that label does not apply: being without a tool
+    is no mistake.
+    """
     labels: dict[str, LabelRow] = {}
     for row in rows:
         calls = calls_from_json(row.pop("calls"))
@@ -88,11 +98,13 @@ def bridged(rows: list[dict[str, Any]], rules: Mapping[str, Rules]) -> Iterator[
         for prefix, text in (("", row.pop("label")), ("other_", row.pop("other_label"))):
             label = labels.get(text) or labels.setdefault(text, LabelRow.model_validate_json(text))
             score = score_action(calls, label, rules)
+            applies = not prefix or label.can_be_served_by(tools[row["ladder"], row["rung"]])
             found[f"{prefix}expected"] = label.expected
             found[f"{prefix}chosen"] = score.chosen
-            found[f"{prefix}correct"] = score.tool_ok
-            found[f"{prefix}kind"] = str(score.kind)
-        yield {**row, **found, "other_reason": score.reason}
+            found[f"{prefix}correct"] = score.tool_ok if applies else None
+            found[f"{prefix}kind"] = str(score.kind) if applies else NOT_APPLICABLE
+        reason = score.reason if applies else "the rung's catalogue has nothing that this label accepts"
+        yield {**row, **found, "other_reason": reason}
 
 
 def judged(rows: list[dict[str, Any]], rules: Mapping[str, Rules]) -> Iterator[dict[str, Any]]:

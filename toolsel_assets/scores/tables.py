@@ -43,8 +43,8 @@ BRIDGED_ROWS = Table(
     "scores",
     "bridged_rows",
     """One row per scorable choice and further label set version of the same lineage: the same choice judged
-twice. Two versions are two instruments, and a figure under one is not comparable with a figure under the other. This is the
-bridge: the same choices on the same requests, with the same messages, under both.""",
+twice. Two versions are two instruments, and a figure under one is not comparable with a figure under the other.
+This is the bridge: the same choices on the same requests, with the same messages, under both.""",
     columns(
         "study",
         "ladder",
@@ -62,8 +62,8 @@ bridge: the same choices on the same requests, with the same messages, under bot
         kind="VARCHAR its kind there",
         other_expected="VARCHAR what was right under the other version",
         other_chosen="VARCHAR what was chosen, as judged under it",
-        other_correct="BOOLEAN whether that was acceptable there",
-        other_kind="VARCHAR its kind there",
+        other_correct="BOOLEAN whether that was acceptable there; NULL where the rung cannot serve that label",
+        other_kind="VARCHAR its kind there, or not_applicable",
         other_reason="VARCHAR why, in a sentence",
     ),
 )
