@@ -6,6 +6,7 @@ everything that is decided or computed.
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -48,8 +49,7 @@ def new(workspace: Workspace, name: str, parent: str | None, requests: Path | No
     if came_from and not came_from.is_released:
         raise BadInput(str(came_from.name), "the parent is not released", f"toolsel label release {parent}")
     inherited = {row.id for row in came_from.rows} if came_from else set()
-    with workspace.tables(read_only=True) as con:
-        _needs_sample(con, workspace)
+    with _sampled(workspace) as con:
         sampled, window = store.rows(con, SAMPLED), store.rows(con, WINDOW)[0]
     by_hash = {catalogue.hash: name for name, catalogue in study.catalogues.items()}
     states = [_pinned(row, by_hash) for row in sampled if row["decision_id"] not in inherited]
@@ -91,9 +91,16 @@ def _written(path: Path) -> Iterator[Pinned]:
         yield one
 
 
-def _needs_sample(con: store.Connection, workspace: Workspace) -> None:
-    if not store.exists(con, "samples.sampled_states"):
-        raise BadInput(str(workspace.data_dir), "no sample was drawn in it", "toolsel sample")
+@contextmanager
+def _sampled(workspace: Workspace) -> Iterator[store.Connection]:
+    """Open the warehouse of a study whose sample was drawn."""
+    missing = BadInput(str(workspace.data_dir), "no sample was drawn in it", "toolsel sample")
+    if not workspace.folder("warehouse.duckdb").exists():
+        raise missing
+    with workspace.tables(read_only=True) as con:
+        if not store.exists(con, "samples.sampled_states"):
+            raise missing
+        yield con
 
 
 # --- out ----------------------------------------------------------------------------------------------------------
@@ -150,8 +157,7 @@ def export(workspace: Workspace, name: str, form: str, target: Path, say: Say) -
 
 
 def _messages(workspace: Workspace, draft: Draft) -> dict[str, list[dict[str, Any]]]:
-    with workspace.tables(read_only=True) as con:
-        _needs_sample(con, workspace)
+    with _sampled(workspace) as con:
         traced = traced_messages(con, [state.id for state in draft.states.values() if not state.messages])
     found = {}
     for state in draft.states.values():

@@ -57,7 +57,7 @@ def latest_window(until: datetime | None, newest: datetime | None, days: int) ->
     """Give the last `days` of the traffic, as far as they lie after the label set's own; None when nothing does."""
     if until is None or newest is None or newest <= until:
         return None
-    return max(newest - timedelta(days=days), until + timedelta(microseconds=1)), newest
+    return max(newest - timedelta(days=days), until) + timedelta(microseconds=1), newest
 
 
 def _compare(
