@@ -18,6 +18,7 @@ from toolsel_assets.labels.adjudication import (
 from toolsel_assets.labels.answers import Answer
 
 HERE = Subject("s1")
+TURNED = {"j": 2, "i": 1}
 
 
 def answer(by: str, *actions: Any, forbidden: tuple[str, ...] = (), **more: Any) -> Answer:
@@ -38,7 +39,7 @@ def decision(resolution: str, **more: Any) -> Adjudication:
         (answer("a", {"tool": None, "reason": "x"}), answer("b", {"tool": None, "reason": "y"}), ()),
         (answer("a", None), answer("b", "get"), ("valid",)),
         (answer("a", {"tool": "get", "args": {"id": 1}}), answer("b", {"tool": "get", "args": {"id": 2}}), ("args",)),
-        (answer("a", {"tool": "g", "args": {"a": 1, "b": 2}}), answer("b", {"tool": "g", "args": {"b": 2, "a": 1}}), ()),
+        (answer("a", {"tool": "g", "args": {"i": 1, "j": 2}}), answer("b", {"tool": "g", "args": TURNED}), ()),
         (answer("a", {"tool": "get", "required": True}), answer("b", "get"), ("flags",)),
         (answer("a", {"tool": None, "reply": "stop"}), answer("b", {"tool": None, "reply": "clarify"}), ("reply",)),
         (answer("a", None, forbidden=("drop",)), answer("b", None), ("forbidden",)),
