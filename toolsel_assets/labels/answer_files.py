@@ -16,7 +16,7 @@ from typing import Any
 from toolsel_assets.labels.answers import Answer
 from toolsel_assets.labels.csv_form import read_csv
 from toolsel_assets.labels.label_studio import read_export
-from toolsel_assets.labels.lines import parse
+from toolsel_assets.labels.lines import json_value, parse
 from toolsel_assets.vocabulary.action import NO_TOOL
 from toolsel_assets.vocabulary.problem import BadInput, known_names
 
@@ -95,7 +95,7 @@ def _json_lines(text: str, where: str) -> Iterator[Line]:
     for number, line in lines:
         place = f"{where}, line {number}"
         try:
-            value = json.loads(line)
+            value = json_value(line)
         except (ValueError, RecursionError) as error:
             if number == lines[-1][0] and not text.endswith("\n"):
                 yield BadInput(

@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -31,10 +31,24 @@ def read_lines(path: Path, model: type[Model], what: str) -> Iterator[tuple[str,
 def parse_line(line: str, model: type[Model], where: str) -> Model:
     """Read one line."""
     try:
-        value = json.loads(line)
+        value = json_value(line)
     except (ValueError, RecursionError) as error:
         raise BadInput(where, f"not JSON: {error}") from error
     return parse(model, value, where)
+
+
+def json_value(text: str) -> Any:
+    """Read JSON in which every key stands once. Raises ValueError, or RecursionError for too deep a nesting."""
+    return json.loads(text, object_pairs_hook=_each_key_once)
+
+
+def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Refuse a key that stands twice: the first value would be lost without a word."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"key {next(name for name in names if names.count(name) > 1)!r} stands twice")
+    return found
 
 
 def parse(model: type[Model], value: object, where: str) -> Model:
