@@ -84,7 +84,12 @@ class Workspace(dg.ConfigurableResource):  # type: ignore[type-arg] # generic on
 
     def study(self) -> Study:
         """Read and validate the study."""
-        return load_study(Path(self.study_dir), self.only_ladder or None)
+        return load_study(Path(self.study_dir), self.only_ladder or None, self.snapshots)
+
+    @property
+    def snapshots(self) -> Path:
+        """Name the folder of the lists that were fetched from live sources."""
+        return self.folder("catalogues", "sources")
 
     def folder(self, *parts: str) -> Path:
         """Name a folder of the data directory."""
