@@ -98,6 +98,63 @@ def test_a_version_goes_from_sample_to_release_and_into_a_run(begun: tuple[Path,
     assert told.code == 2 and "a released version was edited" in told.err and told.err.count("released as") == 1
 
 
+PROPOSES = """
+def choose(asked):
+    names = sorted(tool["name"] for tool in asked["tools"])
+    calls = [{"tool": names[0]}] if asked["tools"][0]["name"] == names[0] else [{"tool": "no_such_tool"}]
+    return {"calls": calls, "model": "machine_of_these_tests"}
+"""
+
+
+def suggested(study: Path, data: Path) -> list[dict[str, Any]]:
+    """Have a function propose: the first tool by name when it is shown first, else one that nobody has."""
+    (study / "proposes.py").write_text(PROPOSES)
+    asked = ("--agent", "python:proposes:choose", "--model", "machine_of_these_tests", "--pinned")
+    done = toolsel("label", "suggest", "v2", *asked, "--study", study, "--data", data)
+    assert done.code == 0 and "count as nobody's answer" in done.out, done.err
+    (path,) = (study / "labels" / "v2" / "proposals").iterdir()
+    return lines(path)
+
+
+def test_a_proposal_is_marked_counts_as_nobody_and_is_seen_after_everybodys_own_answer(
+    begun: tuple[Path, Path], tmp_path: Path
+) -> None:
+    study, data = begun
+    states = lines(study / "labels" / "v2" / "states.jsonl")
+    proposals = suggested(study, data)
+    assert [one["id"] for one in proposals] == sorted(state["id"] for state in states)
+    assert {one["proposed_by"] for one in proposals} == {"model:machine_of_these_tests"}
+    assert all(one["asked"] == 3 and sum(action["times"] for action in one["actions"]) <= 3 for one in proposals)
+    assert "no_such_tool" not in json.dumps(proposals)
+
+    ben = answers(study, "ben", at1={"valid_actions": [{"tool": "list_availability"}]})
+    for name, rows in (("ana", answers(study, "ana")), ("ben", ben[:2])):
+        file = write(tmp_path / f"{name}.jsonl", rows)
+        assert toolsel("label", "import", "v2", file, "--partial", "--study", study).code == 0
+    agreed = json.loads(toolsel("label", "agreement", "v2", "--study", study, "--json").out)
+    assert {one["labellers"] for one in agreed} == {"ana, ben", "all"} or "machine" not in json.dumps(agreed)
+
+    work_list = study / "labels" / "v2" / "to_adjudicate.jsonl"
+    assert toolsel("label", "adjudicate", "v2", "--second-look", "--study", study).code == 0
+    seen = {item["id"] for item in lines(work_list) if "proposals" in item}
+    assert seen <= {one["id"] for one in ben[:2]}, "ben has not answered the others"
+    assert ben[1]["id"] in seen and lines(work_list)[0]["resolution"] is None
+
+    file = write(tmp_path / "ben.jsonl", ben)
+    assert toolsel("label", "import", "v2", file, "--replace", "--study", study).code == 0
+    assert toolsel("label", "adjudicate", "v2", "--second-look", "--study", study).code == 0
+    items = {item["id"]: item for item in lines(work_list)}
+    calls = {one["id"] for one in proposals if one["actions"]}
+    assert items.keys() == calls | {ben[1]["id"]}, "where everybody says no tool, a call is worth a second look"
+    assert toolsel("label", "adjudicate", "v2", "--study", study).code == 0
+    assert [item["id"] for item in lines(work_list)] == [ben[1]["id"]]
+
+    agreed_row = items[next(iter(calls - {ben[1]["id"]}))]
+    filled = write(tmp_path / "filled.jsonl", [{**agreed_row, "resolution": "ana", "reason": "looked again"}])
+    taken = toolsel("label", "adjudicate", "v2", "--from", filled, "--decided-by", "dora", "--study", study)
+    assert taken.code == 0, taken.err
+
+
 def test_a_sheet_is_filled_in_and_a_file_of_another_sample_leaves_nothing(
     begun: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -125,11 +182,13 @@ def test_a_page_and_label_studio_tasks_never_show_what_the_agent_did(begun: tupl
     study, data = begun
     page, tasks = tmp_path / "v2.html", tmp_path / "tasks.json"
     where = ("--study", study, "--data", data)
+    suggested(study, data)
     assert toolsel("label", "page", "v2", "--labeller", "ana", "--out", page, *where).code == 0
     assert toolsel("label", "export", "v2", "--to", "label-studio", "--out", tasks, *where).code == 0
     states = lines(study / "labels" / "v2" / "states.jsonl")
     assert len(json.loads(tasks.read_text(encoding="utf-8"))) == len(states)
     assert tasks.with_suffix(".config.xml").is_file()
+    assert all("machine_of_these_tests" not in path.read_text(encoding="utf-8") for path in (page, tasks))
     with store.connect(data / "warehouse.duckdb", read_only=True) as con:
         last = store.rows(con, "select decision_id, n_messages from traces.decisions where step_index = n_steps - 1")
     shown = {one["id"]: one for one in json.loads(_data(page.read_text(encoding="utf-8")))["states"]}

@@ -5,11 +5,13 @@ everything that is decided or computed.
 """
 
 import json
-from collections.abc import Callable, Iterator
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from toolsel_assets import store
 from toolsel_assets.labels import agreement as agreements
@@ -17,9 +19,10 @@ from toolsel_assets.labels import csv_form, label_studio
 from toolsel_assets.labels.adjudication import UNION, WORDS
 from toolsel_assets.labels.answer_files import read_answers
 from toolsel_assets.labels.assets import traced_messages
-from toolsel_assets.labels.drafts import Draft, Pinned, begin, read_draft, read_work_list, release
+from toolsel_assets.labels.drafts import Draft, Pinned, begin, read_draft, read_work_list, release, release_by_hand
 from toolsel_assets.labels.lines import read_lines, write_lines, write_text
 from toolsel_assets.labels.page import PageState, page
+from toolsel_assets.labels.proposals import Proposal, Proposed, write_proposals
 from toolsel_assets.labels.versions import Record, Window, read_label_set
 from toolsel_assets.resources import Workspace
 from toolsel_assets.study import Study
@@ -29,6 +32,22 @@ from toolsel_assets.vocabulary.problem import BadInput
 from toolsel_assets.vocabulary.tool import Tool
 
 Say = Callable[[str], None]
+
+
+class Proposals(Protocol):
+    """What was proposed for a state: out of how many, and how often each action."""
+
+    @property
+    def asked(self) -> int:
+        """Give how often the state was asked."""
+
+    @property
+    def actions(self) -> Counter[str | None]:
+        """Count each tool that was called, None for calling nothing."""
+
+
+#: Asks about states, given their messages and tools; the command line brings it, since stages do not know each other.
+Ask = Callable[[Study, Mapping[str, list[dict[str, Any]]], Mapping[str, Sequence[Tool]]], Mapping[str, Proposals]]
 
 SAMPLED = """
 select decision_id, thread_id, last_message, prior_actions, catalogue_hash, bucket, rank
@@ -260,7 +279,47 @@ def show_agreement(workspace: Workspace, name: str, say: Say, *, as_json: bool) 
     say(f"to be adjudicated: {len(draft.undecided)} of {len(draft.states)} states")
 
 
-def adjudicate(workspace: Workspace, name: str, source: Path | None, decided_by: str | None, say: Say) -> None:
+def suggest(workspace: Workspace, name: str, by: str, ask: Ask, say: Say) -> None:
+    """Ask a model about the states of a version, and write what it proposes. Nobody sees it before their own answer."""
+    study = workspace.study()
+    draft = read_draft(study.folder / "labels" / name, study.tool_names)
+    if draft.record.content_hash:
+        raise BadInput(str(draft.folder), "is released", f"toolsel label new NAME --parent {name}")
+    tools = {state.id: _tools(study, state.catalogue) for state in draft.states.values()}
+    found = ask(study, _messages(workspace, draft), tools)
+    today = datetime.now(UTC).date()
+    proposals = [
+        Proposal(
+            id=row_id,
+            proposed_by=by,
+            asked=one.asked,
+            actions=tuple(Proposed(tool=tool, times=n) for tool, n in one.actions.most_common()),
+            on=today,
+        )
+        for row_id, one in found.items()
+    ]
+    path = write_proposals(draft.folder, slug(by), proposals)
+    empty = sum(not one.actions for one in proposals)
+    say(
+        f"{path}: {len(proposals)} states, {empty} without a usable proposal. They count as nobody's answer and are in "
+        f"no page or export; `toolsel label adjudicate {name}` shows them once every labeller has answered"
+    )
+
+
+def slug(text: str) -> str:
+    """Make a file's name of a text."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", text)
+
+
+def adjudicate(
+    workspace: Workspace,
+    name: str,
+    source: Path | None,
+    decided_by: str | None,
+    say: Say,
+    *,
+    second_look: bool = False,
+) -> None:
     """Write the work list of what is undecided, or take a filled-in one into adjudications.jsonl."""
     study = workspace.study()
     draft = read_draft(study.folder / "labels" / name, study.tool_names)
@@ -268,7 +327,7 @@ def adjudicate(workspace: Workspace, name: str, source: Path | None, decided_by:
         raise BadInput(str(draft.folder), "is released", f"toolsel label new NAME --parent {name}")
     if source is None:
         path = draft.folder / "to_adjudicate.jsonl"
-        items = draft.work_list()
+        items = draft.work_list(second_look=second_look)
         write_lines(path, items)
         offered = sum("union_offered" in item for item in items)
         say(
@@ -290,9 +349,13 @@ def adjudicate(workspace: Workspace, name: str, source: Path | None, decided_by:
 def release_version(workspace: Workspace, name: str, say: Say, *, without_unanswered: bool) -> None:
     """Release a version."""
     study = workspace.study()
-    draft = read_draft(study.folder / "labels" / name, study.tool_names)
-    found = release(draft, datetime.now(UTC).date(), without_unanswered=without_unanswered)
-    read_label_set(draft.folder, study.tool_names)
+    folder, today = study.folder / "labels" / name, datetime.now(UTC).date()
+    if (folder / "labels.jsonl").is_file() and not (folder / "states.jsonl").is_file():
+        found = release_by_hand(read_label_set(folder, study.tool_names), folder, today)
+    else:
+        draft = read_draft(folder, study.tool_names)
+        found = release(draft, today, without_unanswered=without_unanswered)
+    read_label_set(folder, study.tool_names)
     classes = ", ".join(f"{n} {row_class}" for row_class, n in sorted(found.class_counts().items()))
     say(f"{found.version}: {len(found.rows)} rows ({classes}), released; a ladder uses it with `label_set: {name}`")
 
@@ -306,7 +369,8 @@ def show_versions(workspace: Workspace, say: Say) -> None:
     for folder in folders:
         if not (folder / "states.jsonl").is_file():
             found = read_label_set(folder, study.tool_names)
-            say(f"{found.version:<16} {len(found.rows)} rows, made by hand, not released")
+            stands = f"released {found.record.released}" if found.is_released else "not released"
+            say(f"{found.version:<16} {len(found.rows)} rows, made by hand, {stands}")
             continue
         draft = read_draft(folder, study.tool_names)
         if draft.record.content_hash:

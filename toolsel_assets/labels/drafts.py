@@ -6,7 +6,7 @@ how a row is settled (adjudication.py), the files' forms (versions.py).
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ from toolsel_assets.labels.adjudication import (
 )
 from toolsel_assets.labels.answers import Answer
 from toolsel_assets.labels.lines import parse, read_lines, write_lines
+from toolsel_assets.labels.proposals import Proposal, may_be_seen, outside_of_all, read_proposals, shown
 from toolsel_assets.labels.versions import (
     LabelSet,
     Record,
@@ -70,6 +71,7 @@ class Draft:
     answers: Mapping[str, tuple[Answer, ...]]
     adjudications: tuple[Adjudication, ...]
     parent: LabelSet | None = None
+    proposals: Mapping[str, list[Proposal]] = field(default_factory=dict)
 
     @cached_property
     def by_state(self) -> dict[str, list[Answer]]:
@@ -91,9 +93,32 @@ class Draft:
         answered = {row_id for row_id, given in self.by_state.items() if any(not answer.skipped for answer in given)}
         return sorted(self.states.keys() - answered - latest(self.adjudications).keys())
 
-    def work_list(self) -> list[dict[str, Any]]:
-        """Give what an adjudicator fills in."""
-        return [work_item(self.states[row_id].subject, self.by_state[row_id]) for row_id in self.undecided]
+    def work_list(self, *, second_look: bool = False) -> list[dict[str, Any]]:
+        """Give what an adjudicator fills in: what labellers differ on, and what models proposed once all have answered.
+
+        `second_look`: also the states on which they agree and every proposal is something that none of them accepts.
+        """
+        again = self.worth_a_second_look if second_look else []
+        items = []
+        for row_id in [*self.undecided, *again]:
+            item = work_item(self.states[row_id].subject, self.by_state[row_id])
+            if row_id in self.proposals and may_be_seen(row_id, self.answers):
+                item = {"id": item["id"], "proposals": shown(self.proposals[row_id]), **item}
+            items.append(item)
+        return items
+
+    @property
+    def worth_a_second_look(self) -> list[str]:
+        """Name the states on which labellers agree, nobody has decided, and all proposals are outside of their sets."""
+        decided = latest(self.adjudications).keys() | set(self.undecided)
+        return sorted(
+            row_id
+            for row_id, proposed in self.proposals.items()
+            if row_id in self.states
+            and row_id not in decided
+            and may_be_seen(row_id, self.answers)
+            and outside_of_all(proposed, self.by_state[row_id])
+        )
 
     def rows(self) -> tuple[LabelRow, ...]:
         """Put the rows together: the parent's, with relabels, and those of this version's states. Sorted by id."""
@@ -144,7 +169,7 @@ def read_draft(folder: Path, known_tools: frozenset[str]) -> Draft:
             raise BadInput(
                 str(folder / "adjudications.jsonl"), f"{one.id}: relabel, but the parent has no such row", "other"
             )
-    return Draft(folder, record, states, answers, decisions, parent)
+    return Draft(folder, record, states, answers, decisions, parent, read_proposals(folder))
 
 
 def release(draft: Draft, today: date, *, without_unanswered: bool = False) -> LabelSet:
@@ -174,6 +199,17 @@ def release(draft: Draft, today: date, *, without_unanswered: bool = False) -> L
     return found
 
 
+def release_by_hand(found: LabelSet, folder: Path, today: date) -> LabelSet:
+    """Release a set whose labels.jsonl was written by hand: its hash is noted, and from then on it never changes."""
+    if found.is_released:
+        raise BadInput(str(folder), f"released on {found.record.released}", "toolsel label new NAME --parent ...")
+    people = tuple(sorted({name for row in found.rows for name in row.labelled_by}))
+    record = found.record.model_copy(update={"labellers": people, "released": today})
+    version = LabelSet(found.name, found.rows, record, found.adjudications, found.answers)
+    write_record(folder, record.model_copy(update={"content_hash": version.content_hash}))
+    return version
+
+
 def _line(row: LabelRow) -> dict[str, Any]:
     """Give the row as the essay writes it; null of an action's tool is a value, other absent values are left out."""
     line = row.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
@@ -196,7 +232,7 @@ class WorkLine(BaseModel):
 
 
 #: What a work list shows, beside what is to be filled in.
-_CONTEXT = ("slice", "state", "answers", "union_offered")
+_CONTEXT = ("slice", "state", "answers", "union_offered", "proposals")
 
 
 def read_work_list(
