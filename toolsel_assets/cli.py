@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
@@ -75,15 +75,24 @@ def tells_users(command: Callable[P, None]) -> Callable[P, None]:
 @STUDY
 @DATA
 @LADDER
-@click.option("--fresh", is_flag=True, help="Ask every rung anew, even where nothing has changed.")
+@click.option(
+    "--fresh", is_flag=True, help="Make all choices anew. Answers that were paid for stay in the ledger and are used."
+)
+@click.option("--dry-run", is_flag=True, help="Ask nothing: prepare, and print what asking would take (toolsel plan).")
 @tells_users
-def run(study: str, data: str | None, ladder: str | None, fresh: bool) -> None:
+def run(study: str, data: str | None, ladder: str | None, fresh: bool, dry_run: bool) -> None:
     """Run the study up to the verdict and print a summary.
 
     Runs the jobs prepare, replay_rung (once per rung) and report in this process. A rung whose inputs have not changed
-    keeps its choices. The exit code says whether the run went through; `toolsel verdict` says what came out.
+    keeps its choices, and an answer that was paid for is never asked for again: a run that was killed goes on where it
+    was. A rung that fails leaves the others. The exit code says whether the run went through; `toolsel verdict` says
+    what came out.
     """
+    if dry_run:
+        _plan(study, data, ladder, as_json=False)
+        return
     workspace = open_workspace(study, data, ladder)
+    _fetch_sources(workspace)
     loaded = workspace.study()
     _show_progress()
     if fresh:
@@ -95,6 +104,20 @@ def run(study: str, data: str | None, ladder: str | None, fresh: bool) -> None:
     click.echo(summary(reported(workspace)))
     published = workspace.folder("published")
     click.echo(f"\nreport  {_shown(published / 'report.html')}\ntables  {_shown(published / 'bi.duckdb')}")
+
+
+@cli.command()
+@STUDY
+@DATA
+@LADDER
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
+@tells_users
+def plan(study: str, data: str | None, ladder: str | None, as_json: bool) -> None:
+    """Say what a run would ask: calls, tokens, dollars, time. Nothing is asked and nothing is paid.
+
+    Tokens are counted by the provider where there is a key (counting is free), else estimated.
+    """
+    _plan(study, data, ladder, as_json=as_json)
 
 
 @cli.command()
@@ -320,12 +343,50 @@ def show_agreement(name: str, study: str, as_json: bool) -> None:
     help="A filled-in work list. Without it the work list is written.",
 )
 @click.option("--decided-by", metavar="NAME", help="Who decided, where the file does not say.")
+@click.option("--second-look", is_flag=True, help="Also states on which labellers agree and every model differs.")
 @tells_users
-def adjudicate(name: str, study: str, source: Path | None, decided_by: str | None) -> None:
+def adjudicate(name: str, study: str, source: Path | None, decided_by: str | None, second_look: bool) -> None:
     """Write the work list of the states on which labellers of VERSION differ, or read decisions back."""
     from toolsel_assets.labels import commands
 
-    commands.adjudicate(open_workspace(study, None, None), name, source, decided_by, click.echo)
+    workspace = open_workspace(study, None, None)
+    commands.adjudicate(workspace, name, source, decided_by, click.echo, second_look=second_look)
+
+
+@label.command("suggest")
+@NAME
+@STUDY
+@DATA
+@click.option("--model", metavar="ID", help="The model's pinned identifier.")
+@click.option("--agent", default="anthropic", show_default=True, metavar="NAME", help="Who is asked, as in a ladder.")
+@click.option(
+    "--params", default="{}", metavar="JSON", help='What the agent takes: {"base_url": ...}, {"command": ...}.'
+)
+@click.option("--pinned", is_flag=True, help="The identifier names one version for ever, though it does not show.")
+@tells_users
+def suggest(name: str, study: str, data: str | None, model: str | None, agent: str, params: str, pinned: bool) -> None:
+    """Have a model propose actions for the states of VERSION, for the adjudicator to see after the labellers' answers.
+
+    Proposals are marked as a model's, are in no labelling page and no export, and count in no agreement.
+    """
+    from toolsel_assets.labels import commands
+    from toolsel_assets.replays.assets import ledger_path
+    from toolsel_assets.replays.proposing import Asked, propose
+    from toolsel_assets.vocabulary.ladder import AgentSpec
+
+    try:
+        spec = AgentSpec.model_validate({"name": agent, "params": json.loads(params), "pinned": pinned})
+    except ValueError as error:
+        raise BadInput("--params", "no JSON object", '{"base_url": "https://..."}') from error
+    workspace = open_workspace(study, data, None)
+    _show_progress()
+
+    def ask(study: "Study", states: Mapping[str, Any], tools: Mapping[str, Any]) -> Mapping[str, Asked]:
+        show = logging.getLogger("toolsel.replays").info
+        return propose(study, ledger_path(workspace), spec, model, states, tools, show)
+
+    by = f"model:{model}" if model else f"program:{agent}"
+    commands.suggest(workspace, name, by, ask, click.echo)
 
 
 @label.command("release")
@@ -339,6 +400,35 @@ def release_version(name: str, study: str, without_unanswered: bool) -> None:
 
     workspace = open_workspace(study, None, None)
     commands.release_version(workspace, name, click.echo, without_unanswered=without_unanswered)
+
+
+@cli.group()
+def catalogue() -> None:
+    """Live sources of tool catalogues, and the versions in which catalogues were seen."""
+
+
+@catalogue.command("fetch")
+@click.argument("name", required=False)
+@STUDY
+@DATA
+@tells_users
+def fetch_catalogues(name: str | None, study: str, data: str | None) -> None:
+    """Ask the live source NAME for its tools, or all of them. `toolsel run` does so by itself."""
+    from toolsel_assets.catalogues import commands
+
+    _show_progress()
+    commands.fetch_sources(open_workspace(study, data, None), name, click.echo)
+
+
+@catalogue.command("list")
+@STUDY
+@DATA
+@tells_users
+def list_catalogue_versions(study: str, data: str | None) -> None:
+    """List every version of every catalogue that was seen, oldest first."""
+    from toolsel_assets.catalogues import commands
+
+    commands.show_versions(open_workspace(study, data, None), click.echo)
 
 
 # --- what the commands share --------------------------------------------------------------------------------------
@@ -378,6 +468,24 @@ def _show_progress() -> None:
     logger.setLevel(logging.INFO)
 
 
+def _fetch_sources(workspace: "Workspace") -> None:
+    """Ask the study's live sources before anything is read from their snapshots."""
+    from toolsel_assets.catalogues import commands
+
+    commands.fetch_before_a_run(workspace, lambda text: click.echo(text, err=True))
+
+
+def _plan(study: str, data: str | None, ladder: str | None, *, as_json: bool) -> None:
+    from toolsel_assets.replays.commands import show_plan
+
+    workspace = open_workspace(study, data, ladder)
+    _fetch_sources(workspace)
+    workspace.study()
+    _show_progress()
+    _run_job(workspace, "prepare")
+    show_plan(workspace, click.echo, as_json=as_json)
+
+
 def _run_job(workspace: "Workspace", job: str) -> None:
     import dagster as dg
 
@@ -397,8 +505,18 @@ def _run_jobs(workspace: "Workspace", study: "Study") -> None:
     with dg.DagsterInstance.get() as instance:
         _run(defs, "prepare", workspace, instance)
         instance.add_dynamic_partitions(str(RUNGS.name), partitions)
+        failed = []
         for partition in partitions:
-            _run(defs, "replay_rung", workspace, instance, partition)
+            try:
+                _run(defs, "replay_rung", workspace, instance, partition)
+            except BadInput as problem:
+                failed.append(problem)
+                click.echo(f"{partition} failed: {problem.found}", err=True)
+        if failed:
+            done = (
+                f"{len(partitions) - len(failed)} of {len(partitions)} rungs are done; there is no report without all"
+            )
+            raise BadInput("replay_rung", str(failed[0]), done)
         _run(defs, "report", workspace, instance)
 
 
@@ -423,7 +541,8 @@ def _run(
         return
     for event in result.all_events:
         error = getattr(event.event_specific_data, "error", None) if event.is_step_failure else None
-        while error is not None and error.cause is not None:
+        # A user's mistake may itself have a cause, such as a library's own error: the mistake is what helps.
+        while error is not None and error.cause is not None and error.cls_name != "BadInput":
             error = error.cause
         if error is not None and error.cls_name == "BadInput":
             raise BadInput(job, error.message.partition("BadInput: ")[2].strip())

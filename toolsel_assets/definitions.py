@@ -7,6 +7,7 @@ TOOLSEL_STUDY names (a directory or a shipped example), its data lies where TOOL
 import dagster as dg
 
 import toolsel_assets.catalogues.assets
+import toolsel_assets.catalogues.checks
 import toolsel_assets.catalogues.sensors
 import toolsel_assets.labels.assets
 import toolsel_assets.labels.checks
@@ -38,6 +39,7 @@ CHECKS = [
     toolsel_assets.traces.checks,
     toolsel_assets.samples.checks,
     toolsel_assets.labels.checks,
+    toolsel_assets.catalogues.checks,
     toolsel_assets.replays.checks,
     toolsel_assets.verdict.checks,
 ]
@@ -48,6 +50,7 @@ defs = dg.Definitions(
     jobs=[SAMPLE, PREPARE, REPLAY_RUNG, REPORT],
     sensors=[
         toolsel_assets.labels.sensors.sample_is_stale,
+        toolsel_assets.catalogues.sensors.catalogue_sources_polled,
         toolsel_assets.catalogues.sensors.catalogue_changed,
     ],
     resources={"workspace": workspace_from_environment()},

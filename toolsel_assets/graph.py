@@ -26,7 +26,7 @@ FOLLOWS = dg.AutomationCondition.eager()
 
 _PARTITIONED = dg.AssetSelection.assets(["replays", "choices_by_rung"])
 _BEFORE = dg.AssetSelection.groups("traces", "samples", "labels", "catalogues") | dg.AssetSelection.assets(
-    ["replays", "rungs"], ["verdict", "criteria_registry"]
+    ["replays", "rungs"], ["replays", "tool_positions"], ["verdict", "criteria_registry"]
 )
 
 # Partitioned and unpartitioned assets do not share a run: `toolsel run` runs these three in turn.

@@ -19,9 +19,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from toolsel_assets.vocabulary.criteria import AGGREGATES, Criteria
 from toolsel_assets.vocabulary.ladder import Ladder, Rung, Slug
+from toolsel_assets.vocabulary.live_source import ENDING, LiveSource
 from toolsel_assets.vocabulary.problem import BadInput, known_names
 from toolsel_assets.vocabulary.sampling import SampleSpec
-from toolsel_assets.vocabulary.tool import Catalogue, Effect, Tool
+from toolsel_assets.vocabulary.tool import Catalogue
+from toolsel_assets.vocabulary.tool_lists import Duplicates, ToolProblem, read_tool_list
 
 Model = TypeVar("Model", bound=BaseModel)
 ArgumentRule = Literal["exact", "ignored"]
@@ -87,6 +89,38 @@ class Freshness(BaseModel):
     max_p_value: float = Field(0.05, gt=0, lt=1, description="a shift that permuting runs gives as often is none")
 
 
+class Price(BaseModel):
+    """What a model's tokens cost, in dollars per million."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cache_read: float | None = Field(None, ge=0, description="absent: a tenth of input")
+    cache_write: float | None = Field(None, ge=0, description="absent: five quarters of input")
+    batch_share: float = Field(0.5, gt=0, le=1, description="what batches cost of this")
+
+    @property
+    def of_cache_read(self) -> float:
+        """Give the price of a token that is read from the cache."""
+        return 0.1 * self.input if self.cache_read is None else self.cache_read
+
+    @property
+    def of_cache_write(self) -> float:
+        """Give the price of a token that is written to the cache."""
+        return 1.25 * self.input if self.cache_write is None else self.cache_write
+
+
+class Budget(BaseModel):
+    """How far a study may go: everything in its ledger counts, whichever run it was."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_calls: int | None = Field(None, ge=0, description="answers in all; absent: no limit")
+    max_usd: float | None = Field(None, ge=0, description="dollars in all, by the prices; absent: no limit")
+    days: int | None = Field(None, ge=1, description="count the last so many days only; absent: since ever")
+
+
 class StudySpec(BaseModel):
     """study.yaml."""
 
@@ -97,11 +131,16 @@ class StudySpec(BaseModel):
     catalogue: str | tuple[CatalogueRule, ...] = Field(
         description="the catalogue that the traced agent had, where a trace has none; or rules by client and time"
     )
+    duplicate_tools: Duplicates = Field(
+        "error", description="which definition counts where a catalogue has a name twice: first or last; else a mistake"
+    )
     sample: SampleSpec
     freshness: Freshness = Freshness()
     max_unscorable_share: float = Field(0.05, ge=0, le=1, description="of decisions that ended in no scorable status")
     max_reject_share: float = Field(0.05, ge=0, le=1, description="of trace records that could not be read")
     max_unreplayable_share: float = Field(0.2, ge=0, le=1, description="of decisions whose context is incomplete")
+    budget: Budget = Budget()
+    prices: dict[str, Price] = Field(default_factory=dict, description="by the models' identifiers")
     redact: tuple[BuiltInRedaction | RedactRule, ...] = Field(
         ("secrets", "bearer", "email"), description="what is replaced in traces before anything is written"
     )
@@ -124,6 +163,8 @@ class Study:
     criteria: dict[str, Criteria]
     ladders: tuple[Ladder, ...]
     retired: dict[str, RetiredTool] = field(default_factory=dict)
+    sources: dict[str, LiveSource] = field(default_factory=dict)
+    catalogue_problems: dict[str, tuple[ToolProblem, ...]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -167,12 +208,17 @@ class Study:
         return [ladder.partition(rung) for ladder in self.ladders for rung in ladder.rungs]
 
 
-def load_study(folder: Path, only_ladder: str | None = None) -> Study:
-    """Read a study's directory, all ladders or one. Any mistake in it raises `BadInput`."""
+def load_study(folder: Path, only_ladder: str | None = None, snapshots: Path | None = None) -> Study:
+    """Read a study's directory, all ladders or one. Any mistake in it raises `BadInput`.
+
+    `snapshots` is the folder of the lists that were fetched from live sources, if the study has any.
+    """
     if not (folder / "study.yaml").is_file():
         raise BadInput(str(folder), "there is no study.yaml in it", "`toolsel init DIR` writes a study to begin with")
     spec = read_yaml(folder / "study.yaml", StudySpec)
-    catalogues = _catalogues(folder)
+    sources = read_sources(folder)
+    lists = _catalogues(folder, sources, snapshots, spec.duplicate_tools)
+    catalogues = {name: catalogue for name, (catalogue, _) in lists.items()}
     _known(folder / "study.yaml", "catalogue", [rule.catalogue for rule in spec.catalogue_rules], catalogues)
     criteria = {path.stem: _criteria(path) for path in sorted((folder / "criteria").glob("*.yaml"))}
     prompts = {path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / "prompts").glob("*.md"))}
@@ -184,6 +230,7 @@ def load_study(folder: Path, only_ladder: str | None = None) -> Study:
     rules = _rules(folder / "catalogues" / "rules.yaml", catalogues)
     retired = _retired(folder / "catalogues" / "retired.yaml", catalogues)
     study = Study(folder, spec, catalogues, prompts, rules, criteria, ladders, retired)
+    study = replace(study, sources=sources, catalogue_problems={name: said for name, (_, said) in lists.items()})
     return replace(study, ladders=(study.ladder(only_ladder),)) if only_ladder else study
 
 
@@ -303,53 +350,38 @@ def _ladder(
     return ladder
 
 
-def _catalogues(folder: Path) -> dict[str, Catalogue]:
-    found = {path.stem: read_catalogue(path) for path in sorted((folder / "catalogues").glob("*.json"))}
-    if not found:
+def read_sources(folder: Path) -> dict[str, LiveSource]:
+    """Read the live sources of a study by the names of their catalogues. Needs nothing else of the study."""
+    paths = sorted((folder / "catalogues").glob(f"*{ENDING}"))
+    return {path.name.removesuffix(ENDING): read_yaml(path, LiveSource) for path in paths}
+
+
+def _catalogues(
+    folder: Path, sources: dict[str, LiveSource], snapshots: Path | None, duplicates: Duplicates
+) -> dict[str, tuple[Catalogue, tuple[ToolProblem, ...]]]:
+    files = {path.stem: path for path in sorted((folder / "catalogues").glob("*.json"))}
+    for name in sources:
+        source, snapshot = folder / "catalogues" / f"{name}{ENDING}", (snapshots or Path()) / f"{name}.json"
+        if name in files:
+            raise BadInput(str(source), f"there is {name}.json as well", "one of them, or another name")
+        if snapshots is None or not snapshot.is_file():
+            raise BadInput(str(source), "its tools were never fetched", f"toolsel catalogue fetch {name}")
+        files[name] = snapshot
+    if not files:
         raise BadInput(
             str(folder / "catalogues"), "there is no catalogue", "at least one <name>.json as MCP tools/list"
         )
-    return found
+    return {name: read_catalogue(path, duplicates) for name, path in sorted(files.items())}
 
 
-def read_catalogue(path: Path) -> Catalogue:
-    """Read a catalogue: an MCP tools/list result, `{"tools": [{name, description, inputSchema, annotations}]}`."""
+def read_catalogue(path: Path, duplicates: Duplicates = "error") -> tuple[Catalogue, tuple[ToolProblem, ...]]:
+    """Read a catalogue's file, in any form of vocabulary/tool_lists.py, and what is to be said of it."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadInput(str(path), f"not JSON: {error}") from error
-    tools = document.get("tools") if isinstance(document, dict) else document
-    if not isinstance(tools, list):
-        raise BadInput(str(path), "there is no list of tools", 'an MCP tools/list result: {"tools": [...]}')
-    found = [_tool(path, position, tool) for position, tool in enumerate(tools)]
-    names = [tool.name for tool in found]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise BadInput(f"{path}, tools", f"{', '.join(twice)} more than once", "each name once")
-    return Catalogue(path.stem, tuple(found))
-
-
-def _tool(path: Path, position: int, tool: Any) -> Tool:
-    if not isinstance(tool, dict) or not isinstance(tool.get("name"), str) or not tool["name"]:
-        raise BadInput(
-            f"{path}, tools.{position}", "a tool without a name", "name, description, inputSchema, annotations"
-        )
-    if re.search(r"[\s()|]", tool["name"]):
-        raise BadInput(f"{path}, tools.{position}", f"tool name {tool['name']!r}", "no white space, brackets or |")
-    schema = tool.get("inputSchema") or {}
-    if not isinstance(schema, dict):
-        raise BadInput(
-            f"{path}, tools.{position}.inputSchema", f"found {type(schema).__name__}", "a JSON Schema object"
-        )
-    return Tool(tool["name"], str(tool.get("description") or ""), schema, _effect(tool.get("annotations") or {}))
-
-
-def _effect(annotations: dict[str, Any]) -> Effect:
-    read_only = annotations.get("readOnlyHint")
-    if read_only is None:
-        return "unknown"
-    if read_only:
-        return "read"
-    return "destructive" if annotations.get("destructiveHint") else "write"
+    found = read_tool_list(document, str(path), duplicates)
+    return Catalogue(path.stem, found.tools), found.problems
 
 
 def _retired(path: Path, catalogues: dict[str, Catalogue]) -> dict[str, RetiredTool]:

@@ -1,11 +1,13 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from toolsel_assets.replays import agents
-from toolsel_assets.replays.agents import Choice, Request, bm25, recorded
+from toolsel_assets.replays.agents import AgentSetup, Choice, Question, Request, bm25, checked, recorded
 from toolsel_assets.vocabulary.action import Call, action_text
 from toolsel_assets.vocabulary.decision import Status
 from toolsel_assets.vocabulary.problem import BadInput
@@ -20,7 +22,7 @@ TOOLS = [
 
 def ask(text: Any, tools: list[Tool] = TOOLS, threshold: float = 0.5) -> str:
     request = Request("r", "existing", ({"role": "user", "content": text}, {"role": "assistant", "content": "hm"}))
-    return action_text(bm25.make({"threshold": threshold}).choose(request, tools, None).action)
+    return action_text(bm25.Bm25(threshold).choose(Question(request, tuple(tools))).action)
 
 
 def test_bm25_chooses_the_tool_whose_words_the_user_used() -> None:
@@ -49,18 +51,19 @@ def test_equal_scores_go_to_the_first_name() -> None:
 @pytest.mark.parametrize("threshold", [None, 0, -1, "high", True])
 def test_bm25_needs_a_threshold(threshold: object) -> None:
     with pytest.raises(BadInput, match="a number above 0"):
-        bm25.make({"threshold": threshold})
+        checked(bm25.Params, {"threshold": threshold}, "agent bm25", "parameter")
 
 
 def test_recorded_answers_with_what_was_logged_and_never_invents_a_stop() -> None:
     logged = Choice((Call("a", {"x": 1}),), Status.CALLED)
-    agent = recorded.make({})
-    assert agent.choose(Request("r", "existing", (), logged), [], None) is logged
-    assert agent.choose(Request("r", "existing", ()), [], None).status == Status.UNKNOWN
+    agent = recorded.make(AgentSetup("recorded", None, None, None, Path()))
+    assert agent.choose(Question(Request("r", "existing", (), logged), ())) is logged
+    assert agent.choose(Question(Request("r", "existing", ()), ())).status == Status.UNKNOWN
 
 
 def test_every_agent_offers_what_the_contract_asks() -> None:
-    assert agents.names() == ["bm25", "recorded"]
+    assert agents.names() == ["anthropic", "bm25", "command", "python", "recorded"]
     for name in agents.names():
         module = agents.load(name)
-        assert isinstance(module.ASKED, bool) and isinstance(module.PARAMS, frozenset) and callable(module.make)
+        assert isinstance(module.ASKED, bool) and callable(module.make)
+        assert issubclass(module.Params, BaseModel) and issubclass(module.Settings, BaseModel)

@@ -1,11 +1,12 @@
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from toolsel_assets.replays.agents import Request
-from toolsel_assets.replays.run import RungPlan, choices, make_agent, order_seeds
+from toolsel_assets.replays.agents import RemoteAgent, Request
+from toolsel_assets.replays.run import RungPlan, at_once, choices, make_agent, order_seeds
 from toolsel_assets.vocabulary.label import LabelRow
 from toolsel_assets.vocabulary.ladder import Ladder
 from toolsel_assets.vocabulary.problem import BadInput
@@ -30,8 +31,9 @@ def plan(found: Ladder, *requests: tuple[Request, LabelRow]) -> RungPlan:
 
 
 def run(found: Ladder, *requests: tuple[Request, LabelRow]) -> list[dict[str, Any]]:
-    agent = make_agent(found, found.rungs[0])
-    return list(choices(plan(found, *requests), agent, datetime(2026, 1, 1)))
+    agent, work = make_agent(found, found.rungs[0], Path()), plan(found, *requests)
+    assert not isinstance(agent, RemoteAgent)
+    return list(choices(work, at_once(work, agent), datetime(2026, 1, 1)))
 
 
 def test_a_rung_is_the_product_of_seeds_draws_and_requests() -> None:
@@ -67,7 +69,7 @@ def test_an_agent_that_is_not_asked_has_one_order_and_no_seeds() -> None:
 def test_an_unknown_agent_or_parameter_is_named(agent: dict[str, Any], said: str) -> None:
     with pytest.raises(BadInput, match=said):
         found = ladder(agent=agent)
-        make_agent(found, found.rungs[0])
+        make_agent(found, found.rungs[0], Path())
 
 
 def test_the_inputs_hash_changes_with_everything_that_can_change_an_answer_and_with_nothing_else() -> None:

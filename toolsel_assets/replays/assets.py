@@ -2,18 +2,32 @@
 
 import json
 import logging
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
 from toolsel_assets import store
-from toolsel_assets.graph import FOLLOWS, OWNERS, key, materialised, sql_assets, table_asset
+from toolsel_assets.graph import FOLLOWS, OWNERS, key, materialised, sql_assets, table_asset, table_spec
 from toolsel_assets.graph import RUNGS as RUNG_PARTITIONS
-from toolsel_assets.replays.agents import Choice, Request
-from toolsel_assets.replays.run import RungPlan, agent_module, choices, make_agent, order_seeds, requests_of
-from toolsel_assets.replays.tables import CHOICES, RUNGS
+from toolsel_assets.replays.agents import Agent, Choice, MustStop, RemoteAgent, Request
+from toolsel_assets.replays.book import Book
+from toolsel_assets.replays.ledger import Ledger, exclusive, now
+from toolsel_assets.replays.refusals import check_ladder, difference
+from toolsel_assets.replays.run import (
+    Row,
+    RungPlan,
+    agent_module,
+    at_once,
+    choices,
+    make_agent,
+    order_seeds,
+    requests_of,
+    setup_of,
+    tools_in_order,
+)
+from toolsel_assets.replays.tables import CHOICES, RUNGS, TOOL_POSITIONS
 from toolsel_assets.resources import Workspace
 from toolsel_assets.study import Study
 from toolsel_assets.vocabulary.action import calls_from_json
@@ -21,6 +35,7 @@ from toolsel_assets.vocabulary.decision import Status
 from toolsel_assets.vocabulary.label import LabelRow
 from toolsel_assets.vocabulary.ladder import Ladder, Rung
 from toolsel_assets.vocabulary.problem import BadInput
+from toolsel_assets.vocabulary.tool import order_hash
 
 PROGRESS = logging.getLogger("toolsel.replays")
 
@@ -36,19 +51,33 @@ where starts_with(label_set_version, $label_set || '@') order by request_id
 rung_runs = sql_assets("replays", automation_condition=FOLLOWS)
 
 
-@table_asset(RUNGS, ["labels.label_sets", "labels.label_rows", "catalogues.catalogue_tools"])
-def rungs(workspace: Workspace) -> dg.MaterializeResult[None]:
+@dg.multi_asset(
+    specs=[
+        table_spec(table, ["labels.label_sets", "labels.label_rows", "catalogues.catalogue_tools"], skippable=True)
+        for table in (RUNGS, TOOL_POSITIONS)
+    ],
+    name="list_rungs",
+    can_subset=True,  # a sensor asks for one of them; both are written, since they are one look at the ladders
+)
+def list_rungs(context: dg.AssetExecutionContext, workspace: Workspace) -> Iterator[dg.MaterializeResult[None]]:
     """List the rungs of all ladders; a ladder that its agent cannot climb is refused here, before anything runs."""
-    study, path = workspace.study(), workspace.folder("replays", "rungs.parquet")
-    with store.RowFile(path, RUNGS) as file:
-        for ladder in study.ladders:
-            version, requests = requests_to_ask(workspace, study, ladder)
-            for rung in ladder.rungs:
-                make_agent(ladder, rung)
-                file.write(rung_row(study, ladder, rung, version, len(requests)))
+    study = workspace.study()
+    found: dict[str, list[Row]] = {RUNGS.name: [], TOOL_POSITIONS.name: []}
+    for ladder in study.ladders:
+        version, requests = requests_to_ask(workspace, study, ladder)
+        check_ladder(study, ladder, requests, released=is_released(workspace, version))
+        for rung in ladder.rungs:
+            found[RUNGS.name].append(rung_row(study, ladder, rung, version, len(requests)))
+            found[TOOL_POSITIONS.name] += position_rows(study, ladder, rung)
     with workspace.tables() as con:
-        store.load(con, RUNGS, [path])
-        return materialised(con, RUNGS)
+        for table in (RUNGS, TOOL_POSITIONS):
+            path = workspace.folder("replays", f"{table.name}.parquet")
+            with store.RowFile(path, table) as file:
+                for row in found[table.name]:
+                    file.write(row)
+            store.load(con, table, [path])
+            if dg.AssetKey(list(table.key)) in context.selected_asset_keys:
+                yield materialised(con, table)
 
 
 @dg.asset(
@@ -63,20 +92,20 @@ def choices_by_rung(context: dg.AssetExecutionContext, workspace: Workspace) -> 
     """One Parquet file per rung: its choices, one row per (seed, draw, request).
 
     A rung whose inputs are as they were keeps its choices and the time at which they were obtained: the same question
-    again is no new evidence. Remove the file, or run with --fresh, to ask anew.
+    again is no new evidence. Answers that cost something come from the ledger where it has them, and are asked and
+    written there where it has not; a question that got no answer is asked again by the next run.
     """
     study = workspace.study()
     ladder, rung = study.rung(context.partition_key)
     path = choices_path(workspace, ladder, rung)
     work = plan(workspace, study, ladder, rung)
-    expected = len(work.requests) * len(order_seeds(ladder)) * ladder.draws
-    kept = is_current(path, work.inputs_hash, expected)
-    if not kept:
-        with store.RowFile(path, CHOICES) as file:
-            for row in choices(work, make_agent(ladder, rung), datetime.now(UTC).replace(tzinfo=None)):
-                file.write(row)
-    PROGRESS.info("%s: %d choices%s", context.partition_key, expected, " (kept: nothing changed)" if kept else "")
-    return dg.MaterializeResult(metadata={"dagster/row_count": expected, "kept": kept, "path": str(path)})
+    agent = make_agent(ladder, rung, study.folder)
+    if not isinstance(agent, RemoteAgent):
+        found = answer_at_once(work, agent, path)
+    else:
+        found = answer_from_ledger(workspace, study, work, agent, path)
+    PROGRESS.info("%s: %s", context.partition_key, found.pop("said"))
+    return dg.MaterializeResult(metadata={"dagster/row_count": work.n_choices, "path": str(path), **found})
 
 
 @table_asset(CHOICES, ["replays.choices_by_rung", "replays.rungs"], automation_condition=FOLLOWS)
@@ -94,6 +123,54 @@ def choices_path(workspace: Workspace, ladder: Ladder, rung: Rung) -> Path:
     return workspace.folder("replays", ladder.name, f"{rung.name}.parquet")
 
 
+def answer_at_once(work: RungPlan, agent: Agent, path: Path) -> dict[str, Any]:
+    """Write the choices of an agent that costs nothing, unless they stand there."""
+    kept = is_current(path, work.inputs_hash, work.n_choices)
+    if not kept:
+        with store.RowFile(path, CHOICES) as file:
+            for row in choices(work, at_once(work, agent), now()):
+                file.write(row)
+    return {"kept": kept, "said": f"{work.n_choices} choices{' (kept: nothing changed)' if kept else ''}"}
+
+
+def answer_from_ledger(
+    workspace: Workspace, study: Study, work: RungPlan, agent: RemoteAgent, path: Path
+) -> dict[str, Any]:
+    """Ask what the ledger does not know, and write all choices. One process asks at a time."""
+    prices, place = study.spec.prices, ledger_path(workspace)
+
+    def progress(text: str) -> None:
+        PROGRESS.info("%s: %s", work.partition, text)
+
+    with exclusive(place, progress), Ledger(place) as ledger:
+        book = Book(work, agent, ledger)
+        n_known = len(book.known)
+        if n_known and n_known < book.n_questions:
+            progress(f"{n_known} of {book.n_questions} answers are in the ledger")
+        try:
+            tally = book.ask(study.spec.budget, prices, progress)
+        except MustStop as reason:
+            raise BadInput(work.partition, str(reason), "answers so far are kept; run again to go on") from reason
+        with store.RowFile(path, CHOICES) as file:
+            for row in choices(work, book.answered(prices), now()):
+                file.write(row)
+    said = f"{work.n_choices} choices, {n_known} of {book.n_questions} answers from the ledger"
+    measured = {"from_ledger": n_known, "asked": tally.answered, "without_an_answer": tally.failed}
+    return {**measured, "usd": round(tally.usd, 6), "said": said}
+
+
+def ledger_path(workspace: Workspace) -> Path:
+    """Name the ledger: one per data directory, kept by `--fresh`."""
+    return workspace.folder("ledger", "ledger.sqlite")
+
+
+def is_released(workspace: Workspace, version: str) -> bool:
+    """Say whether a label set version is released."""
+    query = "select is_released from read_parquet($path) where label_set_version = $version"
+    found = store.read_files(query, {"path": str(workspace.folder("labels", "label_sets.parquet")), "version": version})
+    return bool(found and found[0]["is_released"])
+
+
 def is_current(path: Path, inputs_hash: str, expected: int) -> bool:
     """Say whether a file holds the complete choices of these very inputs."""
     if not path.exists():
@@ -107,7 +184,7 @@ def plan(workspace: Workspace, study: Study, ladder: Ladder, rung: Rung) -> Rung
     """Gather all that a rung's replay needs."""
     version, requests = requests_to_ask(workspace, study, ladder)
     prompt = study.prompts[rung.prompt] if rung.prompt else None
-    return RungPlan(study.name, ladder, rung, study.catalogue(rung), prompt, version, requests)
+    return RungPlan(study.name, ladder, rung, study.catalogue(rung), prompt, version, requests, study.folder)
 
 
 def requests_to_ask(
@@ -156,6 +233,27 @@ def rung_row(study: Study, ladder: Ladder, rung: Rung, version: str, n_requests:
         "n_seeds": len(order_seeds(ladder)),
         "n_draws": ladder.draws,
         "n_requests": n_requests,
+        "tool_order": ladder.order,
+        "caches": bool(getattr(setup_of(ladder, rung, study.folder).settings, "cache", False)),
         "n_changes": len(changes),
         "changes": "; ".join(changes),
+        "difference": difference(study, ladder.rungs[order - 1], rung) if order else "",
     }
+
+
+def position_rows(study: Study, ladder: Ladder, rung: Rung) -> Iterator[Row]:
+    """Give the place of each tool in each order of a rung."""
+    catalogue = study.catalogue(rung)
+    keys = {
+        "study": study.name,
+        "ladder": ladder.name,
+        "rung": rung.name,
+        "rung_order": ladder.rungs.index(rung),
+        "catalogue_hash": catalogue.hash,
+        "n_tools": len(catalogue.tools),
+    }
+    for seed in order_seeds(ladder):
+        tools = tools_in_order(ladder, catalogue, seed)
+        order = {"seed": seed, "order_hash": order_hash(tools)}
+        for position, tool in enumerate(tools, start=1):
+            yield {**keys, **order, "tool": tool.name, "position": position}

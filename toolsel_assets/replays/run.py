@@ -1,25 +1,27 @@
 """Replay a rung: every request, in every order of the tools, in every draw.
 
-What belongs here: the cross product, the orders, and the hash of everything that can change an answer. What does not:
-agents (agents/), files and tables (assets.py), judging (scores/).
+What belongs here: the cross product, the orders, the rows of choices. What does not: agents (agents/), asking those
+that cost something (book.py), files and tables (assets.py), judging (scores/).
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from toolsel_assets.replays import agents
-from toolsel_assets.replays.agents import Agent, Choice, Request
+from toolsel_assets.replays.agents import PYTHON, Agent, AgentSetup, Choice, Question, RemoteAgent, Request
 from toolsel_assets.vocabulary.action import action_text, calls_to_json
 from toolsel_assets.vocabulary.decision import SCORABLE, Status
 from toolsel_assets.vocabulary.label import LabelRow
 from toolsel_assets.vocabulary.ladder import FEWEST_SEEDS, Ladder, Rung
 from toolsel_assets.vocabulary.problem import BadInput, known_names
-from toolsel_assets.vocabulary.tool import Catalogue, order_hash
+from toolsel_assets.vocabulary.tool import Catalogue, Tool, order_hash, rotated
 
 Row = dict[str, Any]
 
@@ -38,11 +40,22 @@ class RungPlan:
     prompt: str | None
     label_set_version: str
     requests: tuple[tuple[Request, LabelRow], ...]
+    folder: Path = field(default_factory=Path)
+
+    @property
+    def partition(self) -> str:
+        """Name the rung: `<ladder>.<rung>`."""
+        return self.ladder.partition(self.rung)
 
     @property
     def params(self) -> dict[str, Any]:
         """Give the agent's parameters: the ladder's, then the rung's."""
         return {**self.ladder.agent.params, **self.rung.params}
+
+    @property
+    def n_choices(self) -> int:
+        """Count the choices of a complete rung."""
+        return len(self.requests) * len(order_seeds(self.ladder)) * self.ladder.draws
 
     @cached_property
     def inputs_hash(self) -> str:
@@ -58,8 +71,32 @@ class RungPlan:
             for request, row in self.requests
         ]
         agent = [self.ladder.agent.name, self.params, self.rung.model, self.prompt]
-        parts = [*agent, tools, order_seeds(self.ladder), self.ladder.draws, asked]
-        return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+        order = [order_seeds(self.ladder), self.ladder.order, self.ladder.draws]
+        return sha256(json.dumps([*agent, tools, *order, asked], sort_keys=True).encode()).hexdigest()
+
+    def tools_in_order(self, seed: int) -> tuple[Tool, ...]:
+        """Give the tools as a seed shows them."""
+        return tools_in_order(self.ladder, self.catalogue, seed)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One place of the cross product, and what is asked there."""
+
+    seed: int
+    draw: int
+    order_hash: str
+    question: Question
+    served: bool
+
+
+def tools_in_order(ladder: Ladder, catalogue: Catalogue, seed: int) -> tuple[Tool, ...]:
+    """Give a catalogue's tools as a seed of a ladder shows them."""
+    if seed == AS_LOGGED:
+        return catalogue.tools
+    if ladder.order == "rotate":
+        return rotated(catalogue.tools, order_seeds(ladder), seed)
+    return catalogue.shown_in_order(seed)
 
 
 def order_seeds(ladder: Ladder) -> tuple[int, ...]:
@@ -75,29 +112,65 @@ def order_seeds(ladder: Ladder) -> tuple[int, ...]:
             f"found {len(ladder.order_seeds)}",
             f"at least {FEWEST_SEEDS}: the spread over orders of the tools is the noise floor of every comparison",
         )
+    if AS_LOGGED in ladder.order_seeds:
+        raise BadInput(where, f"found {AS_LOGGED}", "other numbers: it stands for agents that are not asked")
     return ladder.order_seeds
 
 
 def agent_module(ladder: Ladder) -> agents.AgentModule:
     """Find a ladder's agent."""
     name = ladder.agent.name
-    if name not in agents.names():
-        raise BadInput(f"ladder {ladder.name}, agent.name", f"no agent {name!r}", known_names(name, agents.names()))
+    known = agents.names()
+    if name == "python" or (name.partition(":")[0] not in known) or (":" in name and not name.startswith(PYTHON)):
+        shown = [f"{PYTHON}<module>:<function>" if one == "python" else one for one in known]
+        raise BadInput(f"ladder {ladder.name}, agent.name", f"no agent {name!r}", known_names(name, shown))
     return agents.load(name)
 
 
-def make_agent(ladder: Ladder, rung: Rung) -> Agent:
-    """Make the agent of a rung, refusing parameters that it does not take."""
-    module, params = agent_module(ladder), {**ladder.agent.params, **rung.params}
-    for name in params:
-        if name not in module.PARAMS:
-            where = f"ladder {ladder.name}, agent {ladder.agent.name}"
-            raise BadInput(where, f"unknown parameter {name!r}", known_names(name, module.PARAMS))
-    return module.make(params)
+def make_agent(ladder: Ladder, rung: Rung, folder: Path) -> Agent | RemoteAgent:
+    """Make the agent of a rung, refusing parameters and settings that it does not take."""
+    return agent_module(ladder).make(setup_of(ladder, rung, folder))
 
 
-def choices(plan: RungPlan, agent: Agent, now: datetime) -> Iterator[Row]:
-    """Yield one row per (seed, draw, request); a request that the catalogue cannot serve is a row as well."""
+def setup_of(ladder: Ladder, rung: Rung, folder: Path) -> AgentSetup:
+    """Check what a ladder and a rung say to their agent."""
+    module, where = agent_module(ladder), f"ladder {ladder.name}, agent {ladder.agent.name}"
+    params = agents.checked(module.Params, {**ladder.agent.params, **rung.params}, where, "parameter")
+    settings = agents.checked(module.Settings, ladder.agent.settings, where, "setting")
+    return AgentSetup(ladder.agent.name, params, settings, rung.model, folder)
+
+
+def slots(plan: RungPlan) -> Iterator[Slot]:
+    """Yield the cross product, requests of one order together. Questions of one order share their tuple of tools."""
+    names = plan.catalogue.names
+    served = [row.can_be_served_by(names) for _, row in plan.requests]
+    orders: Counter[str] = Counter()
+    for seed in order_seeds(plan.ladder):
+        tools = plan.tools_in_order(seed)
+        shown = order_hash(tools)
+        # Few tools have few orders: a seed that gives one for the second time is another draw of it, not the same
+        # answer counted twice.
+        earlier = orders[shown] * plan.ladder.draws
+        orders[shown] += 1
+        for draw in range(plan.ladder.draws):
+            for (request, _), is_served in zip(plan.requests, served, strict=True):
+                question = Question(request, tools, plan.prompt, plan.rung.model, earlier + draw)
+                yield Slot(seed, draw, shown, question, is_served)
+
+
+def not_served() -> Choice:
+    """Give the choice of a request that the catalogue cannot serve: it is a row, and it is not asked."""
+    return Choice((), Status.NOT_SERVED, detail="the catalogue holds none of the tools it needs")
+
+
+def at_once(plan: RungPlan, agent: Agent) -> Iterator[tuple[Slot, Choice]]:
+    """Ask an agent that answers at once and costs nothing."""
+    for slot in slots(plan):
+        yield slot, agent.choose(slot.question) if slot.served else not_served()
+
+
+def choices(plan: RungPlan, answered: Iterable[tuple[Slot, Choice]], now: datetime) -> Iterator[Row]:
+    """Give one row per (seed, draw, request). An answer that has a time of its own keeps it."""
     keys = {
         "study": plan.study,
         "ladder": plan.ladder.name,
@@ -106,21 +179,31 @@ def choices(plan: RungPlan, agent: Agent, now: datetime) -> Iterator[Row]:
         "n_tools": len(plan.catalogue.tools),
         "label_set_version": plan.label_set_version,
         "catalogue_hash": plan.catalogue.hash,
+        "prompt_hash": sha256(plan.prompt.encode()).hexdigest()[:12] if plan.prompt is not None else "",
         "model_requested": plan.rung.model,
         "agent": plan.ladder.agent.name,
         "inputs_hash": plan.inputs_hash,
-        "chosen_at": now.isoformat(sep=" ", timespec="microseconds"),
+        "chosen_at": moment(now),
     }
-    for seed in order_seeds(plan.ladder):
-        tools = plan.catalogue.tools if seed == AS_LOGGED else plan.catalogue.shown_in_order(seed)
-        shown = order_hash(tools)
-        for draw in range(plan.ladder.draws):
-            for request, row in plan.requests:
-                if row.can_be_served_by(plan.catalogue.names):
-                    choice = agent.choose(request, tools, plan.prompt)
-                else:
-                    choice = Choice((), Status.NOT_SERVED, detail="the catalogue holds none of the tools it needs")
-                yield {**keys, "seed": seed, "draw": draw, "order_hash": shown, **_row(request, choice)}
+    for slot, choice in answered:
+        request = slot.question.request
+        place = {"seed": slot.seed, "draw": slot.draw, "order_hash": slot.order_hash}
+        yield {**keys, **place, "prefix": prefix(request, plan.rung.model), **_row(request, choice)}
+
+
+def moment(time: datetime) -> str:
+    """Write a time as tables take it."""
+    return time.isoformat(sep=" ", timespec="microseconds")
+
+
+def prefix(request: Request, model: str | None) -> str:
+    """Say whose run a state comes from: the model's own, another's, or nobody's.
+
+    A model that is given another's earlier steps is spared its own mistakes in them (seeds/per_tool_and_pair).
+    """
+    if request.logged is None:
+        return "written"
+    return "own" if model is not None and request.logged.model_served == model else "foreign"
 
 
 def _row(request: Request, choice: Choice) -> Row:

@@ -92,12 +92,20 @@ def slice_view(tables: Tables, ladder: str, rung: str, slice_name: str) -> dict[
         "classes": class_order(tables.where("per_class", **here)),
         "class_chart": Markup(class_chart(tables, ladder, here)),
         "spread": tables.where("seed_spread", **here)[0],
+        "draws": tables.where("draw_spread", **here)[0],
+        "places": tables.where("position_effect", **here) if asks(tables, ladder) else [],
+        "prefixes": tables.where("by_prefix", **here),
         "ladder_chart": Markup(ladder_chart(spread)) if compares else None,
         "tools": tools,
         "pairs": tables.where("confused_pairs", **here)[:12],
         "n_pairs": len(tables.where("confused_pairs", **here)),
         "flips": {name: len(tables.where("flips", **here, direction=name)) for name in ("loss", "gain", "moved")},
     }
+
+
+def asks(tables: Tables, ladder: str) -> bool:
+    """Say whether the agent of a ladder is asked anew, so that places in the list are ours."""
+    return any(row["is_asked"] for row in tables.where("rungs", ladder=ladder))
 
 
 def class_order(rows: Sequence[Row]) -> list[Row]:

@@ -16,7 +16,7 @@ from toolsel_assets.vocabulary.label import LabelRow
 
 CHOICES = """
 select c.study, c.ladder, c.rung, c.rung_order, c.label_set_version, c.catalogue_hash, r.model_served, r.run_date,
-       c.seed, c.draw, c.n_tools, c.request_id, c.slice, c.chosen_action, c.calls, c.gives_args,
+       c.seed, c.draw, c.n_tools, c.prefix, c.request_id, c.slice, c.chosen_action, c.calls, c.gives_args,
        l.row_class, l.expected, l.label
 from replays.choices as c
 join replays.rung_runs as r using (ladder, rung)

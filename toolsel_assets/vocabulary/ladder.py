@@ -4,7 +4,7 @@
 neighbours differ in more than one of catalogue, prompt, model and parameters is refused, and the differences named.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
@@ -24,7 +24,9 @@ class Rung(BaseModel):
 
     name: Slug
     catalogue: tuple[str, ...] = Field(min_length=1, description="files of catalogues/, without .json, put together")
-    prompt: str | None = Field(None, description="a file of prompts/, without .md; absent: no system prompt is added")
+    prompt: str | None = Field(
+        None, description="a file of prompts/, without .md; takes the place of the states' own system messages"
+    )
     model: str | None = Field(None, description="the model's pinned identifier; an offline agent has none")
     params: dict[str, Any] = Field(default_factory=dict, description="what the agent takes: threshold, effort, ...")
 
@@ -47,8 +49,10 @@ class AgentSpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(description="a module of replays/agents/")
-    params: dict[str, Any] = Field(default_factory=dict, description="constant along the ladder")
+    name: str = Field(description="a module of replays/agents/, or python:<module>:<function>")
+    params: dict[str, Any] = Field(default_factory=dict, description="what can change an answer")
+    settings: dict[str, Any] = Field(default_factory=dict, description="how it is asked, which changes no answer")
+    pinned: bool = Field(False, description="you state that the models' identifiers name one version each, for ever")
 
 
 class Ladder(BaseModel):
@@ -63,6 +67,9 @@ class Ladder(BaseModel):
     rungs: tuple[Rung, ...] = Field(min_length=1)
     order_seeds: tuple[int, ...] = Field(
         (), description=f"at least {FEWEST_SEEDS} for an agent that is asked; none for one that is not"
+    )
+    order: Literal["hashed", "rotate"] = Field(
+        "hashed", description="an order of its own for each seed, or one order that each seed begins elsewhere"
     )
     draws: int = Field(1, ge=1, description="repeated answers in the same order of tools")
     slices: tuple[str, ...] | None = Field(None, description="slices of the label set to replay; absent: all")

@@ -1,7 +1,7 @@
 """A tool and a catalogue: what the model may call, in which order it is shown, and what a call can reach."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Literal
@@ -33,6 +33,17 @@ def order_for_seed(tools: Iterable[Tool], seed: int) -> tuple[Tool, ...]:
     adding tools leaves the relative order of the others as it was (seeds/per_tool_and_pair, "position control").
     """
     return tuple(sorted(tools, key=lambda tool: (sha256(f"{seed}:{tool.name}".encode()).digest(), tool.name)))
+
+
+def rotated(tools: Iterable[Tool], seeds: Sequence[int], seed: int) -> tuple[Tool, ...]:
+    """Begin one order elsewhere for each seed, so that every tool is seen early, in the middle and late.
+
+    The rows of a Latin square over as many places as there are seeds: seed number i of k begins i/k of the way in. The
+    order is that of the first seed, so that adding tools leaves the cyclic order of the others as it was.
+    """
+    order = order_for_seed(tools, seeds[0])
+    start = len(order) * seeds.index(seed) // len(seeds)
+    return order[start:] + order[:start]
 
 
 def order_hash(tools: Iterable[Tool]) -> str:

@@ -9,14 +9,24 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from toolsel_assets.replays.agents import Choice, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from toolsel_assets.replays.agents import AgentSetup, Choice, NoSettings, Question
 from toolsel_assets.vocabulary.action import Call
 from toolsel_assets.vocabulary.decision import Status
-from toolsel_assets.vocabulary.problem import BadInput
 from toolsel_assets.vocabulary.tool import Tool
 
 ASKED = True
-PARAMS = frozenset({"threshold"})
+Settings = NoSettings
+
+
+class Params(BaseModel):
+    """What can change an answer."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    threshold: float = Field(gt=0, strict=True, description="a number above 0: below it no tool is chosen")
+
 
 #: Words that stand in every conversation and tell no tool from another.
 _COMMON = """
@@ -52,11 +62,11 @@ class Bm25:
             self._indexes[names] = names, index
         return self._indexes[names]
 
-    def choose(self, request: Request, tools: Sequence[Tool], prompt: str | None) -> Choice:
+    def choose(self, question: Question) -> Choice:
         """Choose the best-scoring tool, or none below the threshold."""
-        names, index = self._index(tools)
+        names, index = self._index(question.tools)
         vocabulary = index.vocab_dict
-        query = sorted({word for word in words(last_user_text(request.messages)) if word in vocabulary})
+        query = sorted({word for word in words(last_user_text(question.request.messages)) if word in vocabulary})
         scores = index.get_scores(query) if query else [0.0] * len(names)
         # max keeps the first of equals, and the names ascend.
         best, name = max(zip(scores, names, strict=True), key=lambda pair: round(float(pair[0]), 6))
@@ -71,9 +81,6 @@ def last_user_text(messages: Sequence[Mapping[str, Any]]) -> str:
     return found[-1] if found and isinstance(found[-1], str) else ""
 
 
-def make(params: Mapping[str, Any]) -> Bm25:
-    """Make the agent; `threshold` is the score below which it calls nothing."""
-    threshold = params.get("threshold")
-    if not isinstance(threshold, int | float) or isinstance(threshold, bool) or threshold <= 0:
-        raise BadInput("agent bm25, threshold", f"found {threshold!r}", "a number above 0: below it no tool is chosen")
-    return Bm25(float(threshold))
+def make(setup: AgentSetup) -> Bm25:
+    """Make the agent of a rung."""
+    return Bm25(setup.params.threshold)
