@@ -67,6 +67,7 @@ def test_integrity_checks_block_and_acceptance_checks_do_not() -> None:
         "one_change_per_rung",
         "at_least_three_order_seeds",
         "choices_are_complete",
+        "choices_are_of_the_catalogue_that_is_listed",
         "criteria_predate_the_run",
     }
     assert {"no_tool_drops", "no_pair_dominates", "resampled_from_live_traffic"} <= blocking.keys()

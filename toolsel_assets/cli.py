@@ -161,6 +161,9 @@ def dev(study: str, data: str | None, port: int) -> None:
     workspace = open_workspace(study, data, None)
     workspace.study()
     click.echo(f"http://127.0.0.1:{port}  (study {_shown(Path(workspace.study_dir))}, stop with Ctrl-C)", err=True)
+    click.echo(
+        "sensors are off until you switch them on under Automation: they may start runs that cost money", err=True
+    )
     command = [sys.executable, "-m", "dagster", "dev", "-m", "toolsel_assets.definitions", "-p", str(port)]
     sys.exit(subprocess.run(command, check=False).returncode)
 

@@ -19,6 +19,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from graphlib import TopologicalSorter
+from inspect import cleandoc
 from pathlib import Path
 from time import monotonic, sleep
 from types import TracebackType
@@ -87,6 +88,10 @@ class Table(Named):
     """A table that Python fills, with its columns in order."""
 
     columns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        """Take the indentation of the source out of the text: Dagster would show it as code."""
+        object.__setattr__(self, "doc", cleandoc(self.doc))
 
 
 @dataclass(frozen=True)

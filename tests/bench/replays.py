@@ -45,7 +45,7 @@ PASSING = ("chosen_at", "latency_ms", "n_tries", "run_date", "first_chosen_at", 
 def make_study(folder: Path, url: str, *, n_requests: int, in_flight: int, draws: int) -> Path:
     """Write a study whose four rungs grow from 18 tools to 30, with written requests."""
     shutil.copytree(ROOT / "toolsel_assets" / "examples" / "starter", folder)
-    for path in (*folder.glob("catalogues/*.json"), *folder.glob("ladders/*"), *folder.glob("labels/v1/*")):
+    for path in (*folder.glob("catalogues/*"), *folder.glob("ladders/*"), *folder.glob("labels/v1/*")):
         path.unlink()
     names = [f"tool_{i:02}" for i in range(max(SIZES.values()))]
     for rung, n in SIZES.items():

@@ -45,9 +45,10 @@ def test_weights_unequal_within_a_stratum_are_linearised():
     linearised = 6 / 5 * (z**2).sum()
     unrelated = (w**2).sum() / 15**2 * y.var(ddof=1)
     assert unrelated > linearised, "the two failures have small weights, by chance for all one knows"
-    assert weighted_rate(y, w, ["a"] * 6, {"a": MANY}).n_eff == pytest.approx(p * (1 - p) / unrelated, rel=1e-6)
+    half_way = (linearised + unrelated) / 2
+    assert weighted_rate(y, w, ["a"] * 6, {"a": MANY}).n_eff == pytest.approx(p * (1 - p) / half_way, rel=1e-6)
     heavy = weighted_rate(1 - y[::-1], w[::-1], ["a"] * 6, {"a": MANY})
-    assert heavy.n_eff == pytest.approx(p * (1 - p) / unrelated, rel=1e-6), "neither rows' order nor the sign counts"
+    assert heavy.n_eff == pytest.approx(p * (1 - p) / half_way, rel=1e-6), "neither rows' order nor the sign counts"
     related = np.array([0, 1, 1, 1, 1, 1.0])
     z = w * (related - 0.4) / 15
     assert weighted_rate(related, w, ["a"] * 6, {"a": MANY}).n_eff == pytest.approx(0.24 / (6 / 5 * (z**2).sum()))

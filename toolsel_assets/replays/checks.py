@@ -39,6 +39,18 @@ def choices_are_complete(workspace: Workspace) -> dg.AssetCheckResult:
     return _none_found(workspace, query)
 
 
+@dg.asset_check(asset=key("replays.choices"), blocking=True)
+def choices_are_of_the_catalogue_that_is_listed(workspace: Workspace) -> dg.AssetCheckResult:
+    """Every rung was asked with the very catalogue that replays.rungs lists.
+
+    A catalogue that changes while its rungs are asked (a file that is edited, a live server) is seen by the next run.
+    """
+    query = """
+        select distinct rungs.ladder, rungs.rung, rungs.catalogue_hash as listed, choices.catalogue_hash as asked
+        from replays.rungs join replays.choices using (ladder, rung) where listed <> asked"""
+    return _none_found(workspace, query)
+
+
 @dg.asset_check(asset=key("replays.rung_runs"))
 def one_model_answered(workspace: Workspace) -> dg.AssetCheckResult:
     """In every rung whose agent was asked, the one model that was asked for answered, and no other.

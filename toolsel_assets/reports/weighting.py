@@ -53,9 +53,10 @@ def weighted_rate(
     y is 0 or 1 per row, or a mean over seeds. The interval is Wilson's, or Clopper and Pearson's, on n_eff =
     p (1 - p) / variance, adjusted for degrees of freedom (Korn and Graubard 1998, Survey Methodology 24:193).
 
-    - The variance is the larger of the linearised one and of the one that takes y and weight as unrelated within a
-      stratum. Without unequal weights in a stratum the two are one. With them, and with a handful of failures, the
-      linearised one depends on the weights that these few happen to have: simulated, its interval held 91 times of 100.
+    - The variance is the linearised one, and half of what the one that takes y and weight as unrelated within a
+      stratum has above it. Without unequal weights in a stratum the two are one. With them, and with a handful of
+      failures, the linearised one depends on the weights that these few happen to have: simulated, its interval held
+      91 times of 100, and that on the larger of the two up to 97.5 times.
     - Where the sample does not vary within its strata, both are 0 and know too much: n_eff is then n over the design
       effect of the weights, that is (sum w)² / sum w² (Kish 1965, Survey Sampling).
     - A stratum of which nothing was drawn is not spoken for; `covered` says how much that is.
@@ -76,7 +77,8 @@ def weighted_rate(
     if all(drawn[one] == population[one] for one in drawn):
         return WeightedRate(estimate, estimate, estimate, n, None, df, covered, ALL_DRAWN)
     strata = Strata(rows, drawn, population)
-    variance = max(linearised_variance(values, weights, strata), unrelated_variance(values, weights, strata))
+    linearised = linearised_variance(values, weights, strata)
+    variance = linearised + max(unrelated_variance(values, weights, strata) - linearised, 0.0) / 2
     if variance > NO_VARIANCE:
         n_eff = estimate * (1 - estimate) / variance * _fewer_degrees(n, df, confidence)
     else:
