@@ -36,7 +36,7 @@ SIZES = {"base": 18, "more": 22, "wide": 26, "widest": 30}
 TOOL_CHARS, SYSTEM_CHARS, MESSAGE_CHARS = 560, 1200, 1600
 
 #: Two draws of a table may differ in these: when, how long, and what the provider called it.
-PASSING = ("chosen_at", "latency_ms", "n_tries", "run_date", "first_chosen_at", "median_latency_ms")
+PASSING = ("chosen_at", "latency_ms", "n_tries", "run_date", "first_chosen_at", "median_latency_ms", "seconds")
 
 
 # --- the study ----------------------------------------------------------------------------------------------------

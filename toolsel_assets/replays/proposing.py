@@ -2,7 +2,7 @@
 
 What belongs here: asking an agent about states that have no label yet, several times in as many orders of the tools.
 What does not: what becomes of the proposals (labels/proposals.py). They are asked like a replay, through the same
-ledger: the same state is not paid for twice, and a later ladder with the same question has its answer already.
+ledger, and the same state is not paid for twice.
 """
 
 from collections import Counter
