@@ -121,3 +121,22 @@ def test_a_mistake_in_retired_names_is_named(starter: Path, text: str, said: str
     (starter / "catalogues" / "retired.yaml").write_text(text)
     with pytest.raises(BadInput, match=said):
         load_study(starter)
+
+
+def test_a_person_may_say_what_a_call_can_reach_and_absent_is_unknown(starter: Path) -> None:
+    path = starter / "catalogues" / "effects.yaml"
+    study = load_study(starter)
+    tools = {tool.name: tool for tool in study.catalogues["base"].tools}
+    declared = {name: study.effect_of(tool) for name, tool in tools.items()}
+    assert all((effect == "unknown") == (source == "undeclared") for effect, source in declared.values())
+    name = sorted(tools)[0]
+    path.write_text(f"{name}: destructive\n")
+    assert load_study(starter).effect_of(tools[name]) == ("destructive", "effects.yaml")
+    for text, said in (
+        ("nothing: read\n", "unknown name 'nothing'"),
+        (f"{name}: harmless\n", "unknown name 'harmless' .*destructive, none, read, write"),
+        ("[read]\n", "found no mapping"),
+    ):
+        path.write_text(text)
+        with pytest.raises(BadInput, match=said):
+            load_study(starter)

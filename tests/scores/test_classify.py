@@ -185,3 +185,9 @@ def test_renaming_the_tools_changes_nothing(predicted: tuple[Call, ...], row: La
         forbidden=tuple(f"new_{t}" for t in row.forbidden_actions),
     )
     assert kind(calls(*[f"new_{call.tool}" for call in predicted]), renamed) == kind(predicted, row)
+
+
+def test_the_kinds_are_listed_in_the_order_in_which_a_row_takes_the_first_that_fits() -> None:
+    from toolsel_assets.vocabulary.kind import MEANING, OWNER, Kind
+
+    assert list(MEANING) == list(OWNER) == list(Kind)

@@ -27,7 +27,7 @@ from toolsel_assets.replays.run import (
     setup_of,
     tools_in_order,
 )
-from toolsel_assets.replays.tables import CHOICES, RUNGS, TOOL_POSITIONS
+from toolsel_assets.replays.tables import CHOICES, RUNG_TOOLS, RUNGS, TOOL_POSITIONS
 from toolsel_assets.resources import Workspace
 from toolsel_assets.study import Study
 from toolsel_assets.vocabulary.action import calls_from_json
@@ -42,11 +42,19 @@ PROGRESS = logging.getLogger("toolsel.replays")
 #: The requests of a label set with their labels and, where they are decisions of the traces, what was done. Read
 #: from the stages' Parquet files, so that rungs run beside each other and beside a step that writes the warehouse.
 REQUESTS = """
-select label_set_version, request_id, slice, messages, label, decision.calls, decision.status, decision.model_served
+select label_set_version, request_id, slice, messages, label, decision.calls, decision.status, decision.model_served,
+       decision.input_tokens, decision.cache_read_tokens, decision.cache_write_tokens, decision.output_tokens,
+       decision.latency_ms
 from read_parquet($requests) as requests join read_parquet($label_rows) as labels using (label_set_version, request_id)
 left join read_parquet($decisions) as decision on decision_id = request_id
 where starts_with(label_set_version, $label_set || '@') order by request_id
 """
+
+#: What list_rungs writes.
+LISTS = (RUNGS, TOOL_POSITIONS, RUNG_TOOLS)
+
+#: What is known of a logged decision beside what it chose.
+MEASURED = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "latency_ms")
 
 rung_runs = sql_assets("replays", automation_condition=FOLLOWS)
 
@@ -54,7 +62,7 @@ rung_runs = sql_assets("replays", automation_condition=FOLLOWS)
 @dg.multi_asset(
     specs=[
         table_spec(table, ["labels.label_sets", "labels.label_rows", "catalogues.catalogue_tools"], skippable=True)
-        for table in (RUNGS, TOOL_POSITIONS)
+        for table in LISTS
     ],
     name="list_rungs",
     can_subset=True,  # a sensor asks for one of them; both are written, since they are one look at the ladders
@@ -62,15 +70,16 @@ rung_runs = sql_assets("replays", automation_condition=FOLLOWS)
 def list_rungs(context: dg.AssetExecutionContext, workspace: Workspace) -> Iterator[dg.MaterializeResult[None]]:
     """List the rungs of all ladders; a ladder that its agent cannot climb is refused here, before anything runs."""
     study = workspace.study()
-    found: dict[str, list[Row]] = {RUNGS.name: [], TOOL_POSITIONS.name: []}
+    found: dict[str, list[Row]] = {table.name: [] for table in LISTS}
     for ladder in study.ladders:
         version, requests = requests_to_ask(workspace, study, ladder)
         check_ladder(study, ladder, requests, released=is_released(workspace, version))
         for rung in ladder.rungs:
             found[RUNGS.name].append(rung_row(study, ladder, rung, version, len(requests)))
             found[TOOL_POSITIONS.name] += position_rows(study, ladder, rung)
+            found[RUNG_TOOLS.name] += tool_rows(study, ladder, rung)
     with workspace.tables() as con:
-        for table in (RUNGS, TOOL_POSITIONS):
+        for table in LISTS:
             path = workspace.folder("replays", f"{table.name}.parquet")
             with store.RowFile(path, table) as file:
                 for row in found[table.name]:
@@ -207,7 +216,8 @@ def logged(row: dict[str, Any]) -> Choice | None:
     """Give what was done at the time, for a request that is a decision of the traces."""
     if row["status"] is None:
         return None
-    return Choice(calls_from_json(row["calls"]), Status(row["status"]), model_served=row["model_served"])
+    calls, status = calls_from_json(row["calls"]), Status(row["status"])
+    return Choice(calls, status, model_served=row["model_served"], measures={name: row[name] for name in MEASURED})
 
 
 def rung_row(study: Study, ladder: Ladder, rung: Rung, version: str, n_requests: int) -> dict[str, Any]:
@@ -241,17 +251,29 @@ def rung_row(study: Study, ladder: Ladder, rung: Rung, version: str, n_requests:
     }
 
 
-def position_rows(study: Study, ladder: Ladder, rung: Rung) -> Iterator[Row]:
-    """Give the place of each tool in each order of a rung."""
-    catalogue = study.catalogue(rung)
-    keys = {
+def rung_keys(study: Study, ladder: Ladder, rung: Rung) -> Row:
+    """Give what every row of a rung begins with."""
+    return {
         "study": study.name,
         "ladder": ladder.name,
         "rung": rung.name,
         "rung_order": ladder.rungs.index(rung),
-        "catalogue_hash": catalogue.hash,
-        "n_tools": len(catalogue.tools),
+        "catalogue_hash": study.catalogue(rung).hash,
     }
+
+
+def tool_rows(study: Study, ladder: Ladder, rung: Rung) -> Iterator[Row]:
+    """Give what each tool of a rung can reach."""
+    keys = rung_keys(study, ladder, rung)
+    for tool in study.catalogue(rung).tools:
+        effect, source = study.effect_of(tool)
+        yield {**keys, "tool": tool.name, "effect": effect, "effect_source": source}
+
+
+def position_rows(study: Study, ladder: Ladder, rung: Rung) -> Iterator[Row]:
+    """Give the place of each tool in each order of a rung."""
+    catalogue = study.catalogue(rung)
+    keys = {**rung_keys(study, ladder, rung), "n_tools": len(catalogue.tools)}
     for seed in order_seeds(ladder):
         tools = tools_in_order(ladder, catalogue, seed)
         order = {"seed": seed, "order_hash": order_hash(tools)}

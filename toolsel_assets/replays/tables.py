@@ -51,6 +51,22 @@ TOOL_POSITIONS = Table(
     ),
 )
 
+RUNG_TOOLS = Table(
+    "replays",
+    "rung_tools",
+    """One row per (ladder, rung, tool): what a call of it can reach, and who says so.""",
+    columns(
+        "study",
+        "ladder",
+        "rung",
+        "rung_order",
+        "catalogue_hash",
+        tool="VARCHAR the tool",
+        effect="VARCHAR read, write, destructive, none, or unknown when nobody declares it",
+        effect_source="VARCHAR annotations (the catalogue's), effects.yaml (the study's), or undeclared",
+    ),
+)
+
 CHOICES = Table(
     "replays",
     "choices",

@@ -60,6 +60,8 @@ def render(tables: Tables) -> str:
         bridge=tables.by_name["bridge"],
         label_sets=tables.by_name["label_sets"],
         files=tables.by_name["ingest_files"],
+        repeated=[row for row in tables.by_name["repeated_calls"] if row["n_same"] or row["n_wider"]],
+        n_called_tools=len(tables.by_name["repeated_calls"]),
         kinds=[(kind, MEANING[kind], OWNER[kind]) for kind in MEANING],
     )
 
@@ -72,6 +74,7 @@ def ladder_view(tables: Tables, verdict: Row) -> dict[str, Any]:
         "verdict": verdict,
         "rungs": tables.where("rungs", ladder=verdict["ladder"]),
         "runs": tables.where("rung_runs", ladder=verdict["ladder"]),
+        "needless": tables.where("needless_cost", **here),
         "others": [row for row in tables.where("verdicts", ladder=verdict["ladder"]) if not row["is_candidate"]],
         "findings": [row for row in tables.where("findings", **here) if row["state"] != "not_applicable"],
         "slices": [slice_view(tables, verdict["ladder"], verdict["rung"], name) for name in slices],
@@ -93,6 +96,9 @@ def slice_view(tables: Tables, ladder: str, rung: str, slice_name: str) -> dict[
         "class_chart": Markup(class_chart(tables, ladder, here)),
         "spread": tables.where("seed_spread", **here)[0],
         "draws": tables.where("draw_spread", **here)[0],
+        "breakdown": tables.where("no_tool_breakdown", **here),
+        "kinds": tables.where("kinds", **here),
+        "reach": tables.where("misroute_reach", **here),
         "places": tables.where("position_effect", **here) if asks(tables, ladder) else [],
         "prefixes": tables.where("by_prefix", **here),
         "ladder_chart": Markup(ladder_chart(spread)) if compares else None,

@@ -10,8 +10,9 @@ from toolsel_assets.graph import FOLLOWS, materialised, table_asset
 from toolsel_assets.resources import Workspace
 from toolsel_assets.scores.arguments import Rules
 from toolsel_assets.scores.classify import CONVENTION, score_action
-from toolsel_assets.scores.tables import BRIDGED_ROWS, SCORED_ROWS
+from toolsel_assets.scores.tables import BRIDGED_ROWS, KIND_MEANINGS, SCORED_ROWS
 from toolsel_assets.vocabulary.action import calls_from_json
+from toolsel_assets.vocabulary.kind import MEANING, OWNER
 from toolsel_assets.vocabulary.label import LabelRow
 
 CHOICES = """
@@ -64,6 +65,18 @@ def scored_rows(workspace: Workspace) -> dg.MaterializeResult[None]:
                 file.write(row)
         store.load(con, SCORED_ROWS, [path])
         return materialised(con, SCORED_ROWS)
+
+
+@table_asset(KIND_MEANINGS)
+def kind_meanings(workspace: Workspace) -> dg.MaterializeResult[None]:
+    """Write down what the kinds mean."""
+    path = workspace.folder("scores", "kind_meanings.parquet")
+    with workspace.tables() as con:
+        with store.RowFile(path, KIND_MEANINGS) as file:
+            for order, (kind, meaning) in enumerate(MEANING.items(), start=1):
+                file.write({"kind": str(kind), "kind_order": order, "meaning": meaning, "owner": OWNER[kind]})
+        store.load(con, KIND_MEANINGS, [path])
+        return materialised(con, KIND_MEANINGS)
 
 
 @table_asset(

@@ -40,6 +40,18 @@ errors do not add up.""",
     ),
 )
 
+KIND_MEANINGS = Table(
+    "scores",
+    "kind_meanings",
+    """One row per kind: what it means, and who can act on it.""",
+    columns(
+        "kind",
+        kind_order="INTEGER precedence among the kinds, from 1: a row is the first that fits",
+        meaning="VARCHAR what it means",
+        owner="VARCHAR who can act on it; empty for what is right",
+    ),
+)
+
 BRIDGED_ROWS = Table(
     "scores",
     "bridged_rows",

@@ -8,6 +8,9 @@ from typing import Any, Literal
 
 Effect = Literal["read", "write", "destructive", "none", "unknown"]
 
+#: What can be declared; `none` is a tool without any effect and without anything to read, such as one to think in.
+DECLARED_EFFECTS = ("read", "write", "destructive", "none")
+
 
 @dataclass(frozen=True)
 class Tool:
