@@ -19,6 +19,7 @@ import toolsel_assets.reports.checks
 import toolsel_assets.samples.assets
 import toolsel_assets.samples.checks
 import toolsel_assets.scores.assets
+import toolsel_assets.scores.checks
 import toolsel_assets.traces.assets
 import toolsel_assets.traces.checks
 import toolsel_assets.verdict.assets
@@ -42,6 +43,7 @@ CHECKS = [
     toolsel_assets.labels.checks,
     toolsel_assets.catalogues.checks,
     toolsel_assets.replays.checks,
+    toolsel_assets.scores.checks,
     toolsel_assets.reports.checks,
     toolsel_assets.verdict.checks,
 ]

@@ -25,7 +25,13 @@ RUNGS = dg.DynamicPartitionsDefinition(name="rungs")
 FOLLOWS = dg.AutomationCondition.eager()
 
 _PARTITIONED = dg.AssetSelection.assets(["replays", "choices_by_rung"])
-_LISTS = ("replays/rungs", "replays/tool_positions", "replays/rung_tools", "scores/kind_meanings")
+_LISTS = (
+    "replays/rungs",
+    "replays/tool_positions",
+    "replays/rung_tools",
+    "scores/kind_meanings",
+    "scores/argument_rules",
+)
 _BEFORE = dg.AssetSelection.groups("traces", "samples", "labels", "catalogues") | dg.AssetSelection.assets(
     *(name.split("/") for name in (*_LISTS, "verdict/criteria_registry"))
 )

@@ -61,6 +61,9 @@ def render(tables: Tables) -> str:
         label_sets=tables.by_name["label_sets"],
         files=tables.by_name["ingest_files"],
         repeated=[row for row in tables.by_name["repeated_calls"] if row["n_same"] or row["n_wider"]],
+        undecided=[
+            row for row in tables.by_name["argument_coverage"] if row["status"] != "declared" and row["n_compared"]
+        ],
         n_called_tools=len(tables.by_name["repeated_calls"]),
         kinds=[(kind, MEANING[kind], OWNER[kind]) for kind in MEANING],
     )
@@ -99,6 +102,8 @@ def slice_view(tables: Tables, ladder: str, rung: str, slice_name: str) -> dict[
         "breakdown": tables.where("no_tool_breakdown", **here),
         "kinds": tables.where("kinds", **here),
         "reach": tables.where("misroute_reach", **here),
+        "arguments": tables.where("argument_scores", **here),
+        "bad_arguments": tables.where("argument_failures", **here),
         "places": tables.where("position_effect", **here) if asks(tables, ladder) else [],
         "prefixes": tables.where("by_prefix", **here),
         "ladder_chart": Markup(ladder_chart(spread)) if compares else None,

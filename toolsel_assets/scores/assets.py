@@ -1,17 +1,18 @@
 """The assets of stage 6: every scorable choice, judged; and judged again under the other versions of its label set."""
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
 
 from toolsel_assets import INSTRUMENT_VERSION, store
-from toolsel_assets.graph import FOLLOWS, materialised, table_asset
+from toolsel_assets.graph import FOLLOWS, materialised, table_asset, table_spec
 from toolsel_assets.resources import Workspace
-from toolsel_assets.scores.arguments import Rules
-from toolsel_assets.scores.classify import CONVENTION, score_action
-from toolsel_assets.scores.tables import BRIDGED_ROWS, KIND_MEANINGS, SCORED_ROWS
-from toolsel_assets.vocabulary.action import calls_from_json
+from toolsel_assets.scores.arguments import MISSING, Rules
+from toolsel_assets.scores.classify import CONVENTION, field_checks, score_action
+from toolsel_assets.scores.tables import ARGUMENT_CHECKS, ARGUMENT_RULES, BRIDGED_ROWS, KIND_MEANINGS, SCORED_ROWS
+from toolsel_assets.vocabulary.action import Call, calls_from_json
 from toolsel_assets.vocabulary.kind import MEANING, OWNER
 from toolsel_assets.vocabulary.label import LabelRow
 
@@ -55,16 +56,44 @@ order by c.ladder, c.rung_order, c.seed, c.draw, c.request_id, kin.other
 """
 
 
-@table_asset(SCORED_ROWS, ["replays.choices", "replays.rung_runs", "labels.label_rows"], automation_condition=FOLLOWS)
-def scored_rows(workspace: Workspace) -> dg.MaterializeResult[None]:
-    """Judge every scorable choice."""
-    rules, path = workspace.study().rules, workspace.folder("scores", "scored_rows.parquet")
+@dg.multi_asset(
+    specs=[
+        table_spec(table, ["replays.choices", "replays.rung_runs", "labels.label_rows"], automation_condition=FOLLOWS)
+        for table in (SCORED_ROWS, ARGUMENT_CHECKS)
+    ]
+)
+def scored_rows(workspace: Workspace) -> Iterator[dg.MaterializeResult[None]]:
+    """Judge every scorable choice, and its arguments field by field."""
+    rules, folder, tables = workspace.study().rules, workspace.folder("scores"), (SCORED_ROWS, ARGUMENT_CHECKS)
     with workspace.tables() as con:
-        with store.RowFile(path, SCORED_ROWS) as file:
-            for row in judged(store.rows(con, CHOICES), rules):
-                file.write(row)
-        store.load(con, SCORED_ROWS, [path])
-        return materialised(con, SCORED_ROWS)
+        with store.row_files(folder, tables) as files:
+            for row, checks in judged(store.rows(con, CHOICES), rules):
+                files[SCORED_ROWS.name].write(row)
+                for check in checks:
+                    files[ARGUMENT_CHECKS.name].write(check)
+        for table in tables:
+            store.load(con, table, [folder / f"{table.name}.parquet"])
+            yield materialised(con, table)
+
+
+@table_asset(ARGUMENT_RULES, ["catalogues.catalogue_tools"])
+def argument_rules(workspace: Workspace) -> dg.MaterializeResult[None]:
+    """List how every argument of every tool is compared, and which of them nobody has decided."""
+    study, path = workspace.study(), workspace.folder("scores", "argument_rules.parquet")
+    fields = {
+        (tool.name, str(field))
+        for catalogue in study.catalogues.values()
+        for tool in catalogue.tools
+        for field in tool.input_schema.get("properties") or {}
+    }
+    with workspace.tables() as con:
+        with store.RowFile(path, ARGUMENT_RULES) as file:
+            for tool, field in sorted(fields):
+                declared = study.rules.get(tool, {}).get(field)
+                rule = {"rule": declared or "exact", "is_declared": declared is not None}
+                file.write({"study": study.name, "tool": tool, "field": field, **rule})
+        store.load(con, ARGUMENT_RULES, [path])
+        return materialised(con, ARGUMENT_RULES)
 
 
 @table_asset(KIND_MEANINGS)
@@ -120,16 +149,21 @@ def bridged(
         yield {**row, **found, "other_reason": reason}
 
 
-def judged(rows: list[dict[str, Any]], rules: Mapping[str, Rules]) -> Iterator[dict[str, Any]]:
-    """Yield the scored row of each choice; a label is parsed once."""
+def judged(
+    rows: list[dict[str, Any]], rules: Mapping[str, Rules]
+) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Yield the scored row of each choice, and the rows of its arguments; a label is parsed once."""
     labels: dict[str, LabelRow] = {}
     for row in rows:
         text = row.pop("label")
         label = labels.get(text) or labels.setdefault(text, LabelRow.model_validate_json(text))
-        found = score_action(calls_from_json(row.pop("calls")), label, rules)
+        calls = calls_from_json(row.pop("calls"))
+        found = score_action(calls, label, rules)
         # An agent that gives no arguments has no second figure: its failures and stops alone would make a false one.
-        args_ok = found.args_ok if row.pop("gives_args") else None
-        yield {
+        gives_args = row.pop("gives_args")
+        args_ok = found.args_ok if gives_args else None
+        checks = list(check_rows(row, calls, label, rules)) if gives_args and found.tool_ok and calls else []
+        scored = {
             **row,
             "chosen": found.chosen,
             "correct": found.tool_ok,
@@ -141,3 +175,32 @@ def judged(rows: list[dict[str, Any]], rules: Mapping[str, Rules]) -> Iterator[d
             "convention": CONVENTION,
             "instrument_version": INSTRUMENT_VERSION,
         }
+        yield scored, checks
+
+
+def check_rows(
+    row: Mapping[str, Any], calls: Sequence[Call], label: LabelRow, rules: Mapping[str, Rules]
+) -> Iterator[dict[str, Any]]:
+    """Give the rows of a choice's arguments."""
+    keys = {column.name: row[column.name] for column in ARGUMENT_CHECKS.columns if column.name in row}
+    for index, (call, checks) in enumerate(zip(calls, field_checks(calls, label, rules), strict=True)):
+        for check in checks:
+            yield {
+                **keys,
+                "call_index": index,
+                "tool": call.tool,
+                "field": check.field,
+                "rule": check.rule,
+                "is_declared": check.is_declared,
+                "is_ok": check.ok,
+                "problem": check.problem,
+                "want": as_json(check.want),
+                "have": as_json(check.have),
+                "shift_minutes": check.shift_minutes,
+                "reason": check.reason,
+            }
+
+
+def as_json(value: Any) -> str | None:
+    """Write a value for a table, at most its first 500 characters; nothing for a value that is not there."""
+    return None if value is MISSING else json.dumps(value, ensure_ascii=False)[:500]

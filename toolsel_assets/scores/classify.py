@@ -9,7 +9,7 @@ the first, and a set of parallel calls is scored as a set.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from toolsel_assets.scores.arguments import Rules, mismatches
+from toolsel_assets.scores.arguments import FieldCheck, Rules, compare, mismatches
 from toolsel_assets.scores.match import assign
 from toolsel_assets.vocabulary.action import NO_TOOL, Call, action_text
 from toolsel_assets.vocabulary.kind import Kind
@@ -89,6 +89,19 @@ def _judge_arguments(predicted: Sequence[Call], specs: Sequence[ValidAction], ru
     nearest = min((problems(call, spec, rules) for spec in specs if spec.tool == call.tool), key=len)
     reason = f"{call.tool}: {'; '.join(nearest) or 'its arguments fit an action that another call takes'}"
     return Judgement(Kind.RIGHT_TOOL_WRONG_ARGS, reason, call.tool, tool_ok=True, args_ok=False)
+
+
+def field_checks(predicted: Sequence[Call], row: LabelRow, rules: Mapping[str, Rules]) -> list[list[FieldCheck]]:
+    """Give what came of each field of each call, beside the action of its tool that it is nearest to.
+
+    A list per call; empty for a call whose tool the label does not accept, or accepts with any arguments.
+    """
+    found = []
+    for call in predicted:
+        specs = [action for action in row.valid_actions if action.tool == call.tool and action.args is not None]
+        compared = [compare(spec.args or {}, call.args or {}, rules.get(call.tool, {})) for spec in specs]
+        found.append(min(compared, key=lambda checks: sum(not check.ok for check in checks), default=[]))
+    return found
 
 
 def problems(call: Call, action: ValidAction, rules: Mapping[str, Rules]) -> list[str]:

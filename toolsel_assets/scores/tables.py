@@ -52,6 +52,49 @@ KIND_MEANINGS = Table(
     ),
 )
 
+ARGUMENT_CHECKS = Table(
+    "scores",
+    "argument_checks",
+    """One row per field of a call that was compared with a label: the rule, and what came of it.
+Calls whose tool is not acceptable have no rows here, nor have those whose label accepts any arguments: there is nothing
+to compare. A call is beside the acceptable action of its tool that it is nearest to. `ignored` fields are rows.""",
+    columns(
+        "study",
+        "ladder",
+        "rung",
+        "rung_order",
+        "label_set_version",
+        "slice",
+        "seed",
+        "draw",
+        "request_id",
+        call_index="INTEGER which call of the decision, from 0",
+        tool="VARCHAR the tool",
+        field="VARCHAR the argument",
+        rule="VARCHAR the rule that was applied",
+        is_declared="BOOLEAN whether a person declared it; else the field was compared as it stands",
+        is_ok="BOOLEAN whether the argument is acceptable",
+        problem="VARCHAR missing, extra, differs, or utc_offset: a time off by a zone's offset; empty when ok",
+        want="VARCHAR the label's value as JSON; NULL where it has none",
+        have="VARCHAR the call's value as JSON; NULL where it has none",
+        shift_minutes="INTEGER by how much a time is off, for utc_offset",
+        reason="VARCHAR what is wrong, in a sentence; empty when ok",
+    ),
+)
+
+ARGUMENT_RULES = Table(
+    "scores",
+    "argument_rules",
+    """One row per argument of a tool of the study's catalogues: the rule that a person declared, or that none did.""",
+    columns(
+        "study",
+        tool="VARCHAR the tool",
+        field="VARCHAR the argument",
+        rule="VARCHAR the rule of catalogues/rules.yaml; exact where none is declared",
+        is_declared="BOOLEAN whether a person declared it",
+    ),
+)
+
 BRIDGED_ROWS = Table(
     "scores",
     "bridged_rows",
