@@ -4,7 +4,7 @@ What belongs here: the empty graph, made from the real definitions (asset keys, 
 and the alternation of the two. What does not: absolute limits; the figures depend on the machine, the ratio little.
 
 Both are processes of their own that start with the interpreter, load the same dagster.yaml into a DAGSTER_HOME of their
-own and run the jobs one after the other in process, as cli.py does. The empty graph's process never imports toolsel.
+own and run the jobs one after the other in process, as cli/ does. The empty graph's process never imports toolsel.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """`toolsel catalogue`: fetching live sources, and the versions that were seen; thin over this stage.
 
-What belongs here: messages. What does not: exit codes and finding the study (cli.py), and everything that is decided.
+What belongs here: messages. What does not: exit codes and finding the study (cli/), and everything that is decided.
 """
 
 from collections.abc import Callable

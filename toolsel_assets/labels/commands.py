@@ -1,6 +1,6 @@
 """`toolsel label`: from a drawn sample to a released label set version, thin over this stage.
 
-What belongs here: options, files in and out, messages. What does not: exit codes and finding the study (cli.py), and
+What belongs here: options, files in and out, messages. What does not: exit codes and finding the study (cli/), and
 everything that is decided or computed.
 """
 

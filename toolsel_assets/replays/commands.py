@@ -1,7 +1,7 @@
 """`toolsel plan`: what a run would ask, and what that takes, before anything is asked.
 
 What belongs here: counting questions, saying what they take. What does not: the arithmetic (estimate.py), options and
-exit codes (cli.py).
+exit codes (cli/).
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """What a newcomer asks of trace files first: which format, how many decisions, what is missing, what that will cost.
 
 What belongs here: the counts of one reading, and the sentences about what is missing. What does not: reading itself
-(ingest.py), the command line (cli.py).
+(ingest.py), the command line (cli/).
 """
 
 import tempfile

@@ -7,20 +7,28 @@ inadmissible, incomplete); 4 a defect of toolsel's own, with a traceback.
 """
 
 import json
-import logging
-import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from toolsel_assets import __version__
+from toolsel_assets.cli.catalogue import catalogue
+from toolsel_assets.cli.label import label
+from toolsel_assets.cli.opening import (
+    BAD_INPUT,
+    DATA,
+    LADDER,
+    STUDY,
+    open_workspace,
+    show_progress,
+    shown,
+    tells_users,
+)
 from toolsel_assets.vocabulary.problem import BadInput, known_names
 
 if TYPE_CHECKING:
@@ -29,21 +37,8 @@ if TYPE_CHECKING:
     from toolsel_assets.resources import Workspace
     from toolsel_assets.study import Study
 
-ACCEPT, REJECT, BAD_INPUT, NOT_DECIDED, DEFECT = 0, 1, 2, 3, 4
+ACCEPT, REJECT, NOT_DECIDED, DEFECT = 0, 1, 3, 4
 EXIT_CODES = {"accept": ACCEPT, "reject": REJECT}
-
-P = ParamSpec("P")
-
-STUDY = click.option(
-    "--study", default="airline", show_default=True, metavar="DIR|EXAMPLE", help="A study's directory, or an example."
-)
-DATA = click.option(
-    "--data",
-    default=None,
-    metavar="DIR",
-    help="Where outputs go. Default: dagster_home/data/<study> or .toolsel/<study>.",
-)
-LADDER = click.option("--ladder", default=None, metavar="NAME", help="One ladder of the study. Default: all.")
 
 
 def main() -> None:
@@ -57,18 +52,8 @@ def cli() -> None:
     """Measure how well an LLM agent chooses tools, no tool included, and whether a catalogue change may ship."""
 
 
-def tells_users(command: Callable[P, None]) -> Callable[P, None]:
-    """Print a user's mistake without a traceback and leave with 2."""
-
-    @wraps(command)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            command(*args, **kwargs)
-        except BadInput as problem:
-            click.echo(f"toolsel: {problem}", err=True)
-            sys.exit(BAD_INPUT)
-
-    return wrapped
+cli.add_command(label)
+cli.add_command(catalogue)
 
 
 @cli.command()
@@ -94,7 +79,7 @@ def run(study: str, data: str | None, ladder: str | None, fresh: bool, dry_run: 
     workspace = open_workspace(study, data, ladder)
     _fetch_sources(workspace)
     loaded = workspace.study()
-    _show_progress()
+    show_progress()
     if fresh:
         shutil.rmtree(workspace.folder("replays"), ignore_errors=True)
     _run_jobs(workspace, loaded)
@@ -103,7 +88,7 @@ def run(study: str, data: str | None, ladder: str | None, fresh: bool, dry_run: 
 
     click.echo(summary(reported(workspace)))
     published = workspace.folder("published")
-    click.echo(f"\nreport  {_shown(published / 'report.html')}\ntables  {_shown(published / 'bi.duckdb')}")
+    click.echo(f"\nreport  {shown(published / 'report.html')}\ntables  {shown(published / 'bi.duckdb')}")
 
 
 @cli.command()
@@ -160,7 +145,7 @@ def dev(study: str, data: str | None, port: int) -> None:
         raise BadInput("toolsel dev", "dagster-webserver is not installed", "pip install 'toolsel[ui]'")
     workspace = open_workspace(study, data, None)
     workspace.study()
-    click.echo(f"http://127.0.0.1:{port}  (study {_shown(Path(workspace.study_dir))}, stop with Ctrl-C)", err=True)
+    click.echo(f"http://127.0.0.1:{port}  (study {shown(Path(workspace.study_dir))}, stop with Ctrl-C)", err=True)
     click.echo(
         "sensors are off until you switch them on under Automation: they may start runs that cost money", err=True
     )
@@ -178,7 +163,7 @@ def init(directory: Path) -> None:
     if directory.exists() and any(directory.iterdir()):
         raise BadInput(str(directory), "the directory is not empty", "a new one")
     shutil.copytree(EXAMPLES / "starter", directory, dirs_exist_ok=True)
-    click.echo(f"wrote {_shown(directory)}; run it with: toolsel run --study {_shown(directory)}")
+    click.echo(f"wrote {shown(directory)}; run it with: toolsel run --study {shown(directory)}")
 
 
 @cli.group()
@@ -201,7 +186,7 @@ def inspect_traces(path: str, format_name: str | None, as_json: bool) -> None:
 
     if format_name and format_name not in formats.names():
         raise BadInput("--format", f"unknown format {format_name!r}", known_names(format_name, formats.names()))
-    _show_progress()
+    show_progress()
     found = inspect(path, format_name)
     click.echo(json.dumps(found, indent=2, ensure_ascii=False) if as_json else as_text(found))
 
@@ -219,7 +204,7 @@ def sample(study: str, data: str | None) -> None:
 
     workspace = open_workspace(study, data, None)
     workspace.study()
-    _show_progress()
+    show_progress()
     _run_job(workspace, "sample")
     with workspace.tables(read_only=True) as con:
         for row in store.rows(con, "select * from samples.strata order by population desc"):
@@ -228,247 +213,7 @@ def sample(study: str, data: str | None) -> None:
             click.echo(f"{place:<28} {row['drawn']:>6} of {row['population']:<10} {no_tool}")
 
 
-@cli.group()
-def label() -> None:
-    """From a drawn sample to a released label set version.
-
-    A version is begun (new), answered by labellers (export, import), adjudicated where they differ, and released; from
-    then on it never changes.
-    """
-
-
-NAME = click.argument("name", metavar="VERSION")
-
-
-@label.command("list")
-@STUDY
-@tells_users
-def list_versions(study: str) -> None:
-    """List the versions of a study and what is still open in them."""
-    from toolsel_assets.labels import commands
-
-    commands.show_versions(open_workspace(study, None, None), click.echo)
-
-
-@label.command("new")
-@NAME
-@STUDY
-@DATA
-@click.option("--parent", metavar="VERSION", help="A released version whose rows go on in this one.")
-@click.option(
-    "--requests",
-    type=click.Path(path_type=Path, exists=True),
-    metavar="FILE",
-    help='Written requests, one a line: {"id": ..., "slice": "new:...", "messages": [...]}.',
-)
-@tells_users
-def new_version(name: str, study: str, data: str | None, parent: str | None, requests: Path | None) -> None:
-    """Begin VERSION with the sampled states that its parent has no label for."""
-    from toolsel_assets.labels import commands
-
-    commands.new(open_workspace(study, data, None), name, parent, requests, click.echo)
-
-
-@label.command("page")
-@NAME
-@STUDY
-@DATA
-@click.option("--labeller", metavar="NAME", help="For whom: states that NAME has answered are left out.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), required=True, metavar="FILE", help="Where to, such as v2.html."
-)
-@tells_users
-def write_page(name: str, study: str, data: str | None, labeller: str | None, out: Path) -> None:
-    """Write the labelling page of VERSION: one HTML file that works without a server and a network."""
-    from toolsel_assets.labels import commands
-
-    commands.write_page(open_workspace(study, data, None), name, labeller, out, click.echo)
-
-
-@label.command("export")
-@NAME
-@STUDY
-@DATA
-@click.option("--to", "form", type=click.Choice(["label-studio", "csv"]), required=True, help="The form.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="FILE", help="Where to.")
-@tells_users
-def export_states(name: str, study: str, data: str | None, form: str, out: Path) -> None:
-    """Write the states of VERSION for Label Studio, or as a sheet to fill in. Never what the agent did."""
-    from toolsel_assets.labels import commands
-
-    commands.export(open_workspace(study, data, None), name, form, out, click.echo)
-
-
-@label.command("import")
-@NAME
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@STUDY
-@click.option("--labeller", metavar="NAME", help="Who answered, where the file does not say.")
-@click.option(
-    "--users",
-    type=click.Path(path_type=Path, exists=True),
-    metavar="FILE",
-    help='For Label Studio: the name behind each user id or e-mail, as JSON: {"1": "ana"}.',
-)
-@click.option("--partial", is_flag=True, help="Take a file that leaves states out.")
-@click.option("--replace", is_flag=True, help="Take the place of the labeller's earlier answers.")
-@tells_users
-def import_answers(
-    name: str, file: Path, study: str, labeller: str | None, users: Path | None, partial: bool, replace: bool
-) -> None:
-    """Take a labeller's FILE into VERSION: JSONL, CSV or a Label Studio export as JSON. All of it, or nothing."""
-    from toolsel_assets.labels import commands
-
-    workspace = open_workspace(study, None, None)
-    commands.import_answers(workspace, name, file, labeller, users, click.echo, partial=partial, replace=replace)
-
-
-@label.command("agreement")
-@NAME
-@STUDY
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
-@tells_users
-def show_agreement(name: str, study: str, as_json: bool) -> None:
-    """Print how far the labellers of VERSION agree, with bootstrap intervals over states."""
-    from toolsel_assets.labels import commands
-
-    commands.show_agreement(open_workspace(study, None, None), name, click.echo, as_json=as_json)
-
-
-@label.command("adjudicate")
-@NAME
-@STUDY
-@click.option(
-    "--from",
-    "source",
-    type=click.Path(path_type=Path, exists=True),
-    metavar="FILE",
-    help="A filled-in work list. Without it the work list is written.",
-)
-@click.option("--decided-by", metavar="NAME", help="Who decided, where the file does not say.")
-@click.option("--second-look", is_flag=True, help="Also states on which labellers agree and every model differs.")
-@tells_users
-def adjudicate(name: str, study: str, source: Path | None, decided_by: str | None, second_look: bool) -> None:
-    """Write the work list of the states on which labellers of VERSION differ, or read decisions back."""
-    from toolsel_assets.labels import commands
-
-    workspace = open_workspace(study, None, None)
-    commands.adjudicate(workspace, name, source, decided_by, click.echo, second_look=second_look)
-
-
-@label.command("suggest")
-@NAME
-@STUDY
-@DATA
-@click.option("--model", metavar="ID", help="The model's pinned identifier.")
-@click.option("--agent", default="anthropic", show_default=True, metavar="NAME", help="Who is asked, as in a ladder.")
-@click.option(
-    "--params", default="{}", metavar="JSON", help='What the agent takes: {"base_url": ...}, {"command": ...}.'
-)
-@click.option("--pinned", is_flag=True, help="The identifier names one version for ever, though it does not show.")
-@tells_users
-def suggest(name: str, study: str, data: str | None, model: str | None, agent: str, params: str, pinned: bool) -> None:
-    """Have a model propose actions for the states of VERSION, for the adjudicator to see after the labellers' answers.
-
-    Proposals are marked as a model's, are in no labelling page and no export, and count in no agreement.
-    """
-    from toolsel_assets.labels import commands
-    from toolsel_assets.replays.assets import ledger_path
-    from toolsel_assets.replays.proposing import Asked, propose
-    from toolsel_assets.vocabulary.ladder import AgentSpec
-
-    try:
-        spec = AgentSpec.model_validate({"name": agent, "params": json.loads(params), "pinned": pinned})
-    except ValueError as error:
-        raise BadInput("--params", "no JSON object", '{"base_url": "https://..."}') from error
-    workspace = open_workspace(study, data, None)
-    _show_progress()
-
-    def ask(study: "Study", states: Mapping[str, Any], tools: Mapping[str, Any]) -> Mapping[str, Asked]:
-        show = logging.getLogger("toolsel.replays").info
-        return propose(study, ledger_path(workspace), spec, model, states, tools, show)
-
-    by = f"model:{model}" if model else f"program:{agent}"
-    commands.suggest(workspace, name, by, ask, click.echo)
-
-
-@label.command("release")
-@NAME
-@STUDY
-@click.option("--without-unanswered", is_flag=True, help="Leave out states that nobody answered.")
-@tells_users
-def release_version(name: str, study: str, without_unanswered: bool) -> None:
-    """Release VERSION: its rows and their hash are written, and never change again."""
-    from toolsel_assets.labels import commands
-
-    workspace = open_workspace(study, None, None)
-    commands.release_version(workspace, name, click.echo, without_unanswered=without_unanswered)
-
-
-@cli.group()
-def catalogue() -> None:
-    """Live sources of tool catalogues, and the versions in which catalogues were seen."""
-
-
-@catalogue.command("fetch")
-@click.argument("name", required=False)
-@STUDY
-@DATA
-@tells_users
-def fetch_catalogues(name: str | None, study: str, data: str | None) -> None:
-    """Ask the live source NAME for its tools, or all of them. `toolsel run` does so by itself."""
-    from toolsel_assets.catalogues import commands
-
-    _show_progress()
-    commands.fetch_sources(open_workspace(study, data, None), name, click.echo)
-
-
-@catalogue.command("list")
-@STUDY
-@DATA
-@tells_users
-def list_catalogue_versions(study: str, data: str | None) -> None:
-    """List every version of every catalogue that was seen, oldest first."""
-    from toolsel_assets.catalogues import commands
-
-    commands.show_versions(open_workspace(study, data, None), click.echo)
-
-
-# --- what the commands share --------------------------------------------------------------------------------------
-
-
-def open_workspace(study: str, data: str | None, ladder: str | None) -> "Workspace":
-    """Find the study and its data, and tell the graph through the environment."""
-    from toolsel_assets import resources
-
-    folder = resources.find_study(study)
-    place = resources.data_dir(folder, data)
-    os.environ[resources.STUDY_VARIABLE], os.environ[resources.DATA_VARIABLE] = str(folder), str(place)
-    os.environ[resources.LADDER_VARIABLE] = ladder or ""
-    _choose_dagster_home(place)
-    return resources.workspace_from_environment()
-
-
-def _choose_dagster_home(place: Path) -> None:
-    """Keep Dagster's records beside the data, or in the checkout's dagster_home; a set DAGSTER_HOME wins."""
-    from toolsel_assets import resources, store
-
-    if os.environ.get("DAGSTER_HOME"):
-        return
-    checkout_home = resources.CHECKOUT / "dagster_home"
-    home = checkout_home if resources.is_checkout() and place.is_relative_to(checkout_home) else place / "dagster_home"
-    home.mkdir(parents=True, exist_ok=True)
-    if not (home / "dagster.yaml").exists():
-        shutil.copy(store.shipped("dagster_home", "_dagster_home") / "dagster.yaml", home)
-    os.environ["DAGSTER_HOME"] = str(home)
-
-
-def _show_progress() -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(message)s"))
-    logger = logging.getLogger("toolsel")
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
+# --- running jobs -------------------------------------------------------------------------------------------------
 
 
 def _fetch_sources(workspace: "Workspace") -> None:
@@ -484,7 +229,7 @@ def _plan(study: str, data: str | None, ladder: str | None, *, as_json: bool) ->
     workspace = open_workspace(study, data, ladder)
     _fetch_sources(workspace)
     workspace.study()
-    _show_progress()
+    show_progress()
     _run_job(workspace, "prepare")
     show_plan(workspace, click.echo, as_json=as_json)
 
@@ -567,11 +312,6 @@ def _leave_with_failed_checks(job: str, result: "dg.ExecuteInProcessResult") -> 
     if code == NOT_DECIDED:
         click.echo("toolsel: published/ keeps the last admissible verdict", err=True)
     sys.exit(code)
-
-
-def _shown(path: Path) -> str:
-    """Show a path relative to here when it lies below."""
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def _as_json(verdicts: list[dict[str, Any]], findings: list[dict[str, Any]]) -> str:
