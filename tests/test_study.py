@@ -14,7 +14,7 @@ from toolsel_assets.vocabulary.problem import BadInput
 Edit = Callable[[Path, str, str], None]
 
 
-@pytest.mark.parametrize("name", ["airline", "starter"])
+@pytest.mark.parametrize("name", ["airline", "bfcl", "starter"])
 def test_the_shipped_studies_are_valid(name: str) -> None:
     study = load_study(EXAMPLES / name)
     assert study.name == name and study.ladders

@@ -18,7 +18,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from toolsel_assets.vocabulary.criteria import AGGREGATES, Criteria
-from toolsel_assets.vocabulary.ladder import Ladder, Rung, Slug
+from toolsel_assets.vocabulary.ladder import FROM_REQUEST, Ladder, Rung, Slug
 from toolsel_assets.vocabulary.live_source import ENDING, LiveSource
 from toolsel_assets.vocabulary.problem import BadInput, known_names
 from toolsel_assets.vocabulary.sampling import SampleSpec
@@ -129,7 +129,8 @@ class StudySpec(BaseModel):
     name: Slug
     traces: tuple[TraceSource, ...] = Field(min_length=1)
     catalogue: str | tuple[CatalogueRule, ...] = Field(
-        description="the catalogue that the traced agent had, where a trace has none; or rules by client and time"
+        description="the catalogue that the traced agent had, where a trace has none; or rules by client and time; "
+        f"or {FROM_REQUEST}, where none is joined: every request brings its own"
     )
     duplicate_tools: Duplicates = Field(
         "error", description="which definition counts where a catalogue has a name twice: first or last; else a mistake"
@@ -184,7 +185,9 @@ class Study:
         return frozenset(name for catalogue in self.catalogues.values() for name in catalogue.names)
 
     def catalogue(self, rung: Rung) -> Catalogue:
-        """Put a rung's catalogue together from its files."""
+        """Put a rung's catalogue together from its files; it is empty where every request brings its own."""
+        if rung.is_from_request:
+            return Catalogue(FROM_REQUEST, ())
         tools = tuple(tool for name in rung.catalogue for tool in self.catalogues[name].tools)
         return Catalogue("+".join(rung.catalogue), tools)
 
@@ -224,9 +227,10 @@ def load_study(folder: Path, only_ladder: str | None = None, snapshots: Path | N
         raise BadInput(str(folder), "there is no study.yaml in it", "`toolsel init DIR` writes a study to begin with")
     spec = read_yaml(folder / "study.yaml", StudySpec)
     sources = read_sources(folder)
-    lists = _catalogues(folder, sources, snapshots, spec.duplicate_tools)
+    lists = _catalogues(folder, sources, snapshots, spec)
     catalogues = {name: catalogue for name, (catalogue, _) in lists.items()}
-    _known(folder / "study.yaml", "catalogue", [rule.catalogue for rule in spec.catalogue_rules], catalogues)
+    joined = [rule.catalogue for rule in spec.catalogue_rules]
+    _known(folder / "study.yaml", "catalogue", joined, [*catalogues, FROM_REQUEST])
     criteria = {path.stem: _criteria(path) for path in sorted((folder / "criteria").glob("*.yaml"))}
     prompts = {path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / "prompts").glob("*.md"))}
     ladders = tuple(
@@ -347,9 +351,11 @@ def _ladder(
     ladder = read_yaml(path, Ladder, name=path.stem)
     _known(path, "criteria", [ladder.criteria], criteria)
     for position, rung in enumerate(ladder.rungs):
-        _known(path, f"rungs.{position}.catalogue", rung.catalogue, catalogues)
+        if not rung.is_from_request:
+            _known(path, f"rungs.{position}.catalogue", rung.catalogue, [*catalogues, FROM_REQUEST])
         _known(path, f"rungs.{position}.prompt", [rung.prompt] if rung.prompt else [], prompts)
-        names = [tool.name for name in rung.catalogue for tool in catalogues[name].tools]
+        files = () if rung.is_from_request else rung.catalogue
+        names = [tool.name for name in files for tool in catalogues[name].tools]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise BadInput(
                 f"{path}, rungs.{position}.catalogue",
@@ -366,7 +372,7 @@ def read_sources(folder: Path) -> dict[str, LiveSource]:
 
 
 def _catalogues(
-    folder: Path, sources: dict[str, LiveSource], snapshots: Path | None, duplicates: Duplicates
+    folder: Path, sources: dict[str, LiveSource], snapshots: Path | None, spec: StudySpec
 ) -> dict[str, tuple[Catalogue, tuple[ToolProblem, ...]]]:
     files = {path.stem: path for path in sorted((folder / "catalogues").glob("*.json"))}
     for name in sources:
@@ -376,11 +382,13 @@ def _catalogues(
         if snapshots is None or not snapshot.is_file():
             raise BadInput(str(source), "its tools were never fetched", f"toolsel catalogue fetch {name}")
         files[name] = snapshot
-    if not files:
+    if FROM_REQUEST in files:
+        raise BadInput(str(files[FROM_REQUEST]), "its name says that every request brings its own", "another name")
+    if not files and spec.catalogue != FROM_REQUEST:
         raise BadInput(
             str(folder / "catalogues"), "there is no catalogue", "at least one <name>.json as MCP tools/list"
         )
-    return {name: read_catalogue(path, duplicates) for name, path in sorted(files.items())}
+    return {name: read_catalogue(path, spec.duplicate_tools) for name, path in sorted(files.items())}
 
 
 def read_catalogue(path: Path, duplicates: Duplicates = "error") -> tuple[Catalogue, tuple[ToolProblem, ...]]:

@@ -56,7 +56,7 @@ def test_bm25_needs_a_threshold(threshold: object) -> None:
 
 def test_recorded_answers_with_what_was_logged_and_never_invents_a_stop() -> None:
     logged = Choice((Call("a", {"x": 1}),), Status.CALLED)
-    agent = recorded.make(AgentSetup("recorded", None, None, None, Path()))
+    agent = recorded.make(AgentSetup("recorded", recorded.Params(answers=None), None, None, Path()))
     assert agent.choose(Question(Request("r", "existing", (), logged), ())) is logged
     assert agent.choose(Question(Request("r", "existing", ()), ())).status == Status.UNKNOWN
 

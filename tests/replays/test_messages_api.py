@@ -172,3 +172,14 @@ def test_names_come_back_or_are_refused_together(names: list[str]) -> None:
 
 def test_long_names_that_begin_alike_stay_apart() -> None:
     assert len({wire_name("x" * 130 + end) for end in "abc"}) == 3
+
+
+def test_two_lists_of_the_same_names_keep_their_own_descriptions() -> None:
+    from toolsel_assets.replays.agents.anthropic import Anthropic, Params, Settings
+
+    agent = Anthropic(Params(), Settings(), "claude-opus-4-6")
+    asked = ({"role": "user", "content": "x"},)
+    bodies = [
+        agent.body(Question(Request("r", "existing", asked), (Tool("t", description),))) for description in ("a", "b")
+    ]
+    assert [body["tools"][0]["description"] for body in bodies] == ["a", "b"]

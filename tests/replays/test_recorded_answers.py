@@ -68,7 +68,10 @@ def calls(answer: object) -> list[tuple[str, Any]]:
                 ("Events_3_FindEvents", {"event_type": "Music", "city": "New York, NY", "date": "2025-04-19"}),
             ],
         ),
-        ("[f(at=[40.7, -74.0], who={'a': (1, null)}, no=false)]", [("f", {"at": [40.7, -74.0], "who": {"a": [1, None]}, "no": False})]),
+        (
+            "[f(at=[40.7, -74.0], who={'a': (1, null)}, no=false)]",
+            [("f", {"at": [40.7, -74.0], "who": {"a": [1, None]}, "no": False})],
+        ),
         ("[a.b.c(), d()]", [("a.b.c", {}), ("d", {})]),
         ([{"f": {"a": [1, {"b": None}]}}, {"g": "{}"}], [("f", {"a": [1, {"b": None}]}), ("g", {})]),
         ("[f(a='a[b(c=1)]')]", [("f", {"a": "a[b(c=1)]"})]),
@@ -106,7 +109,10 @@ def test_no_tool_is_an_empty_list_or_a_text_without_anything_like_a_call(answer:
         ("See [user_authentication.login](user_authentication.login)", "in no list"),
         ("[get_headway], [get_time_headway], [get_time_to_collision]", "there is more"),  # live_irrelevance_269-57-4
         ("[get_headway]", "holds no call"),
-        ('[\n    {\n        "name": "search_web_tool"\n    }\n]', "holds no call"),  # live_multiple_241-107-2, shortened
+        (
+            '[\n    {\n        "name": "search_web_tool"\n    }\n]',
+            "holds no call",
+        ),  # live_multiple_241-107-2
         ('{"name": "search_web_tool", "params": {}}', "in no list"),
         ("<tool_call>\nsearch", "in no list"),
         ("[f(a=1)", "never closed"),
@@ -230,7 +236,9 @@ def right_names(count: Any) -> dict[str, Counter[str]]:
     for row in real():
         for model, answer in row["answers"].items():
             name, wanted = count(answer), row["tool"]
-            ok = name is wanted if name is None or wanted is None else name.replace(".", "_") == wanted.replace(".", "_")
+            ok = (
+                name is wanted if name is None or wanted is None else name.replace(".", "_") == wanted.replace(".", "_")
+            )
             found.setdefault(model, Counter())[row["category"]] += ok
     return found
 
@@ -248,7 +256,7 @@ def test_the_loose_count_gives_the_published_figures() -> None:
 
 def test_the_parser_gives_less_only_where_an_answer_is_not_well_formed() -> None:
     assert right_names(parsed) == {
-        "airev-agent-0.8b": {"multiple": 118, "live_multiple": 585, "irrelevance": 66, "live_irrelevance": 102},
+        "airev-agent-0.8b": {"multiple": 118, "live_multiple": 582, "irrelevance": 66, "live_irrelevance": 102},
         "glyphh-ada-1.1": {"multiple": 117, "live_multiple": 533, "irrelevance": 119, "live_irrelevance": 474},
         "gemma4-e4b": {"multiple": 115, "live_multiple": 611},
     }
@@ -258,7 +266,7 @@ def test_the_parser_gives_less_only_where_an_answer_is_not_well_formed() -> None
         for answer in row["answers"].values()
         if (loose(answer) == row["tool"]) != (parsed(answer) == row["tool"])
     ]
-    assert Counter(differ) == {Status.MALFORMED: 24}
+    assert Counter(differ) == {Status.MALFORMED: 27}
 
 
 def test_every_status_of_the_real_answers_is_counted() -> None:
@@ -267,7 +275,7 @@ def test_every_status_of_the_real_answers_is_counted() -> None:
         for model, answer in row["answers"].items():
             found.setdefault(model, Counter())[str(parse_answer(answer).status)] += 1
     assert found == {
-        "airev-agent-0.8b": {"called": 1193, "stopped": 168, "malformed": 66},
+        "airev-agent-0.8b": {"called": 1185, "stopped": 168, "malformed": 74},
         "glyphh-ada-1.1": {"called": 747, "stopped": 680},
         "gemma4-e4b": {"called": 739, "malformed": 11, "api_error": 2},
     }

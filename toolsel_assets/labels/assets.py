@@ -76,7 +76,8 @@ def label_sets(workspace: Workspace) -> Iterator[dg.MaterializeResult[None]]:
             for row in label_set.rows:
                 messages = request_messages(row, traced, str(labels / label_set.name))
                 key = {"label_set_version": label_set.version, "request_id": row.id}
-                files["requests"].write({**key, "messages": messages})
+                tools = None if row.tools is None else json.dumps(row.tools, ensure_ascii=False)
+                files["requests"].write({**key, "messages": messages, "tools": tools})
     with workspace.tables() as con:
         for table in TABLES:
             store.load(con, table, [folder / f"{table.name}.parquet"])

@@ -77,7 +77,7 @@ def label_row(row: LabelRow) -> Row:
         "forbidden_tools": joined(row.forbidden_actions),
         "reply": replies(row.valid_actions),
         "labelled_by": "|".join(row.labelled_by),
-        "label": row.model_dump_json(exclude={"messages"}, exclude_none=False),
+        "label": row.model_dump_json(exclude={"messages", "tools"}, exclude_none=False),
     }
 
 

@@ -77,6 +77,7 @@ REQUESTS = Table(
         "label_set_version",
         "request_id",
         messages="VARCHAR a JSON list of messages in OpenAI chat form",
+        tools="VARCHAR a JSON list of the tools that the request brings with it, in MCP form; empty for none",
     ),
 )
 

@@ -179,7 +179,8 @@ def pinned_ids(folder: Path, known_tools: frozenset[str]) -> dict[str, frozenset
 
 
 def _lint(row: LabelRow, where: str, known_tools: frozenset[str]) -> None:
-    _known_tools((*row.valid_tools, *row.forbidden_actions), where, known_tools)
+    own = {tool.name for tool in row.own_tools}
+    _known_tools((*row.valid_tools, *row.forbidden_actions), where, known_tools | own)
     if row.slice != "existing" and not row.valid_tools and not row.forbidden_actions:
         raise BadInput(
             where, f"a {row.slice} row that names no tool", "one tool at least, so that the rungs with it are known"

@@ -42,7 +42,8 @@ PROGRESS = logging.getLogger("toolsel.replays")
 #: The requests of a label set with their labels and, where they are decisions of the traces, what was done. Read
 #: from the stages' Parquet files, so that rungs run beside each other and beside a step that writes the warehouse.
 REQUESTS = """
-select label_set_version, request_id, slice, messages, label, decision.calls, decision.status, decision.model_served,
+select label_set_version, request_id, slice, messages, tools, label, decision.calls, decision.status,
+       decision.model_served,
        decision.input_tokens, decision.cache_read_tokens, decision.cache_write_tokens, decision.output_tokens,
        decision.latency_ms
 from read_parquet($requests) as requests join read_parquet($label_rows) as labels using (label_set_version, request_id)
@@ -236,7 +237,7 @@ def rung_row(study: Study, ladder: Ladder, rung: Rung, version: str, n_requests:
         "params": json.dumps({**ladder.agent.params, **rung.params}, sort_keys=True),
         "catalogue": catalogue.name,
         "catalogue_hash": catalogue.hash,
-        "n_tools": len(catalogue.tools),
+        "n_tools": None if rung.is_from_request else len(catalogue.tools),
         "prompt_hash": study.prompt_hash(rung),
         "criteria": ladder.criteria,
         "label_set_version": version,

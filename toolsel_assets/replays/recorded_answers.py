@@ -1,4 +1,4 @@
-"""Answers of models as benchmarks record them: Python calls as text, a list of {name: arguments}, or a plain text.
+r"""Answers of models as benchmarks record them: Python calls as text, a list of {name: arguments}, or a plain text.
 
 What belongs here: what one recorded answer chose. What does not: where answers lie (agents/recorded.py), whether the
 choice was right (scores/). Pure, and nothing is evaluated.
@@ -8,8 +8,8 @@ end and holds nothing that looks like a call. What looks like a call and cannot 
 benchmarks credit it as a correct abstention.
 
     [weather.get(city="Riga", days=2)]     one list, or a list a line; true, false and null are read as JSON's
-    Nothing fits.\\n[weather.get(...)]       a text, then such lists: the calls count, whatever the text says
-    [{"weather.get": "{\\"city\\": ...}"}]    arguments as JSON text or as an object; [] is no tool
+    Nothing fits.\n[weather.get(...)]        a text, then such lists: the calls count, whatever the text says
+    [{"weather.get": "{\"city\": ...}"}]      arguments as JSON text or as an object; [] is no tool
 
 A call outside a list is `malformed`: the models were told to put calls into one, and a loop that reads lists makes none
 of it.
@@ -122,17 +122,19 @@ def _call_of_node(node: ast.expr) -> Call:
     tool = _name(node.func)
     if node.args:
         raise _Unreadable(f"{tool}: an argument without a name")
-    args = {}
+    args: dict[str, Any] = {}
     for keyword in node.keywords:
         if keyword.arg is None:
             raise _Unreadable(f"{tool}: an argument without a name")
+        if keyword.arg in args:  # Python refuses it as well, but only when it compiles the call
+            raise _Unreadable(f"{tool}: the argument {keyword.arg} is repeated")
         args[keyword.arg] = _value(keyword.value, f"{tool}, {keyword.arg}", DEEPEST)
     return Call(tool, args)
 
 
 def _name(node: ast.expr) -> str:
     """Give a name with its dots."""
-    parts = []
+    parts: list[str] = []
     while isinstance(node, ast.Attribute) and len(parts) < DEEPEST:
         parts.append(node.attr)
         node = node.value

@@ -26,6 +26,7 @@ _SHOWN = 2000
 def check_ladder(study: Study, ladder: Ladder, requests: Sequence[tuple[Request, LabelRow]], *, released: bool) -> None:
     """Refuse a ladder that cannot be climbed, or not honestly."""
     file = str(study.folder / "ladders" / f"{ladder.name}.yaml")
+    _lists_are_there(ladder, requests, file)
     for order, rung in enumerate(ladder.rungs):
         if order and not difference(study, ladder.rungs[order - 1], rung):
             before = ladder.rungs[order - 1].name
@@ -43,7 +44,9 @@ def check_ladder(study: Study, ladder: Ladder, requests: Sequence[tuple[Request,
             _no_tool_is_possible(setup.params, requests, f"{file}, agent.params.tool_choice")
     if ladder.agent.name == "bm25" or not agent_module(ladder).ASKED:
         return
-    wire_names((name for rung in ladder.rungs for name in study.catalogue(rung).names), f"{file}, rungs")
+    own = {tool.name for request, _ in requests for tool in request.tools or ()}
+    shown = (name for rung in ladder.rungs for name in (own if rung.is_from_request else study.catalogue(rung).names))
+    wire_names(shown, f"{file}, rungs")
     if not released:
         raise BadInput(
             f"{file}, label_set", f"{ladder.label_set} is not released", f"toolsel label release {ladder.label_set}"
@@ -54,6 +57,18 @@ def check_ladder(study: Study, ladder: Ladder, requests: Sequence[tuple[Request,
                 str(study.folder / "study.yaml"),
                 f"budget.max_usd without a price for {model}",
                 f"prices: {{{model}: {{input: ..., output: ...}}}}, in dollars per million tokens",
+            )
+
+
+def _lists_are_there(ladder: Ladder, requests: Sequence[tuple[Request, LabelRow]], file: str) -> None:
+    """Refuse a rung that shows what requests bring where one brings no list; an empty list is one, of no tools."""
+    for order, rung in enumerate(ladder.rungs):
+        without = [request.request_id for request, _ in requests if request.tools is None]
+        if rung.is_from_request and without:
+            raise BadInput(
+                f"{file}, rungs.{order}.catalogue",
+                f"{len(without)} of {len(requests)} requests bring no tools, {without[0]} the first",
+                "`tools` on every row of the label set, or a file of catalogues/",
             )
 
 

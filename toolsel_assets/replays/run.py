@@ -19,9 +19,10 @@ from toolsel_assets.replays.agents import PYTHON, Agent, AgentSetup, Choice, Que
 from toolsel_assets.vocabulary.action import action_text, calls_to_json
 from toolsel_assets.vocabulary.decision import SCORABLE, Status
 from toolsel_assets.vocabulary.label import LabelRow
-from toolsel_assets.vocabulary.ladder import FEWEST_SEEDS, Ladder, Rung
+from toolsel_assets.vocabulary.ladder import FEWEST_SEEDS, FROM_REQUEST, Ladder, Rung
 from toolsel_assets.vocabulary.problem import BadInput, known_names
 from toolsel_assets.vocabulary.tool import Catalogue, Tool, order_hash, rotated
+from toolsel_assets.vocabulary.tool_lists import read_tool_list
 
 Row = dict[str, Any]
 
@@ -65,18 +66,39 @@ class RungPlan:
             (
                 request.request_id,
                 [dict(message) for message in request.messages],
-                row.can_be_served_by(self.catalogue.names),
+                self.serves(request, row),
                 (calls_to_json(request.logged.action), request.logged.status) if request.logged else None,
             )
             for request, row in self.requests
         ]
         agent = [self.ladder.agent.name, self.params, self.rung.model, self.prompt]
         order = [order_seeds(self.ladder), self.ladder.order, self.ladder.draws]
-        return sha256(json.dumps([*agent, tools, *order, asked], sort_keys=True).encode()).hexdigest()
+        more = [*self._own_lists, *files_hashed(self.ladder, self.rung, self.folder)]
+        return sha256(json.dumps([*agent, tools, *order, asked, *more], sort_keys=True).encode()).hexdigest()
+
+    @property
+    def _own_lists(self) -> list[Any]:
+        if not self.rung.is_from_request:
+            return []
+        return [[tool.definition() for tool in request.tools or ()] for request, _ in self.requests]
 
     def tools_in_order(self, seed: int) -> tuple[Tool, ...]:
         """Give the tools as a seed shows them."""
         return tools_in_order(self.ladder, self.catalogue, seed)
+
+    def shown(self, seed: int) -> list[tuple[tuple[Tool, ...], str]]:
+        """Give the tools that each request is shown under a seed, and the hash of their order."""
+        if self.rung.is_from_request:
+            lists = [Catalogue(FROM_REQUEST, request.tools or ()) for request, _ in self.requests]
+            orders = [tools_in_order(self.ladder, catalogue, seed) for catalogue in lists]
+            return [(tools, order_hash(tools)) for tools in orders]
+        tools = self.tools_in_order(seed)
+        return [(tools, order_hash(tools))] * len(self.requests)
+
+    def serves(self, request: Request, row: LabelRow) -> bool:
+        """Say whether a request can be put: the rung's catalogue, or its own list, has what it needs."""
+        own = frozenset(tool.name for tool in request.tools or ())
+        return row.can_be_served_by(own if self.rung.is_from_request else self.catalogue.names)
 
 
 @dataclass(frozen=True)
@@ -140,22 +162,29 @@ def setup_of(ladder: Ladder, rung: Rung, folder: Path) -> AgentSetup:
     return AgentSetup(ladder.agent.name, params, settings, rung.model, folder)
 
 
+def files_hashed(ladder: Ladder, rung: Rung, folder: Path) -> list[str]:
+    """Hash the files of the study that an agent answers from, where it says that there are any."""
+    reads = getattr(agent_module(ladder), "reads", None)
+    found: Iterable[Path] = reads(setup_of(ladder, rung, folder)) if reads else ()
+    return [sha256(path.read_bytes()).hexdigest() for path in found]
+
+
 def slots(plan: RungPlan) -> Iterator[Slot]:
     """Yield the cross product, requests of one order together. Questions of one order share their tuple of tools."""
-    names = plan.catalogue.names
-    served = [row.can_be_served_by(names) for _, row in plan.requests]
-    orders: Counter[str] = Counter()
+    served = [plan.serves(request, row) for request, row in plan.requests]
+    orders: Counter[tuple[str, str]] = Counter()
     for seed in order_seeds(plan.ladder):
-        tools = plan.tools_in_order(seed)
-        shown = order_hash(tools)
+        shown = plan.shown(seed)
         # Few tools have few orders: a seed that gives one for the second time is another draw of it, not the same
         # answer counted twice.
-        earlier = orders[shown] * plan.ladder.draws
-        orders[shown] += 1
+        places = [(request.request_id, order) for (request, _), (_, order) in zip(plan.requests, shown, strict=True)]
+        earlier = [orders[place] * plan.ladder.draws for place in places]
+        orders.update(places)
         for draw in range(plan.ladder.draws):
-            for (request, _), is_served in zip(plan.requests, served, strict=True):
-                question = Question(request, tools, plan.prompt, plan.rung.model, earlier + draw)
-                yield Slot(seed, draw, shown, question, is_served)
+            rows = zip(plan.requests, shown, served, earlier, strict=True)
+            for (request, _), (tools, order), is_served, before in rows:
+                question = Question(request, tools, plan.prompt, plan.rung.model, before + draw)
+                yield Slot(seed, draw, order, question, is_served)
 
 
 def not_served() -> Choice:
@@ -176,7 +205,7 @@ def choices(plan: RungPlan, answered: Iterable[tuple[Slot, Choice]], now: dateti
         "ladder": plan.ladder.name,
         "rung": plan.rung.name,
         "rung_order": plan.ladder.rungs.index(plan.rung),
-        "n_tools": len(plan.catalogue.tools),
+        "n_tools": None if plan.rung.is_from_request else len(plan.catalogue.tools),
         "label_set_version": plan.label_set_version,
         "catalogue_hash": plan.catalogue.hash,
         "prompt_hash": sha256(plan.prompt.encode()).hexdigest()[:12] if plan.prompt is not None else "",
@@ -227,6 +256,12 @@ def requests_of(rows: Sequence[Mapping[str, Any]], ladder: Ladder) -> Iterator[t
         if ladder.slices is not None and row["slice"] not in ladder.slices:
             continue
         yield (
-            Request(row["request_id"], row["slice"], tuple(json.loads(row["messages"])), row.get("logged")),
+            Request(
+                row["request_id"],
+                row["slice"],
+                tuple(json.loads(row["messages"])),
+                row.get("logged"),
+                read_tool_list(json.loads(row["tools"]), row["request_id"]).tools if row.get("tools") else None,
+            ),
             LabelRow.model_validate_json(row["label"]),
         )

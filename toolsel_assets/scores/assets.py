@@ -116,7 +116,13 @@ def kind_meanings(workspace: Workspace) -> dg.MaterializeResult[None]:
 def bridged_rows(workspace: Workspace) -> dg.MaterializeResult[None]:
     """Judge every scorable choice under the other versions of its label set."""
     study, path = workspace.study(), workspace.folder("scores", "bridged_rows.parquet")
-    tools = {(lad.name, rung.name): study.catalogue(rung).names for lad in study.ladders for rung in lad.rungs}
+    # A rung whose requests bring their own tools is in no such list: every label of a request is about the same tools.
+    tools = {
+        (ladder.name, rung.name): study.catalogue(rung).names
+        for ladder in study.ladders
+        for rung in ladder.rungs
+        if not rung.is_from_request
+    }
     with workspace.tables() as con:
         with store.RowFile(path, BRIDGED_ROWS) as file:
             for row in bridged(store.rows(con, BRIDGED), study.rules, tools):
@@ -140,7 +146,8 @@ def bridged(
         for prefix, text in (("", row.pop("label")), ("other_", row.pop("other_label"))):
             label = labels.get(text) or labels.setdefault(text, LabelRow.model_validate_json(text))
             score = score_action(calls, label, rules)
-            applies = not prefix or label.can_be_served_by(tools[row["ladder"], row["rung"]])
+            shown = tools.get((row["ladder"], row["rung"]))
+            applies = not prefix or shown is None or label.can_be_served_by(shown)
             found[f"{prefix}expected"] = label.expected
             found[f"{prefix}chosen"] = score.chosen
             found[f"{prefix}correct"] = score.tool_ok if applies else None

@@ -14,6 +14,7 @@ from toolsel_assets.traces.loading import AS_FILES, Joined, load_tables
 from toolsel_assets.traces.redact import Redactor
 from toolsel_assets.traces.sources import find
 from toolsel_assets.traces.tables import MODEL_CALLS, TABLES
+from toolsel_assets.vocabulary.ladder import FROM_REQUEST
 from toolsel_assets.vocabulary.problem import BadInput, known_names
 
 
@@ -63,7 +64,7 @@ def joined(study: Study) -> Joined:
             "client_id": rule.client,
             "since": rule.since,
             "until": rule.until,
-            "catalogue_hash": study.catalogues[rule.catalogue].hash,
+            "catalogue_hash": None if rule.catalogue == FROM_REQUEST else study.catalogues[rule.catalogue].hash,
             "sample_seed": study.spec.sample.seed,
         }
         for priority, rule in enumerate(study.spec.catalogue_rules)

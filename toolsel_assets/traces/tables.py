@@ -130,7 +130,7 @@ JOINED_CATALOGUES = Table(
         client_id="VARCHAR the client it holds for; NULL for all",
         since="TIMESTAMP from when, in UTC; NULL for ever",
         until="TIMESTAMP until when, exclusive; NULL for ever",
-        catalogue_hash="VARCHAR the catalogue",
+        catalogue_hash="VARCHAR the catalogue; empty where none is joined",
         sample_seed="BIGINT the study's sampling seed",
     ),
 )

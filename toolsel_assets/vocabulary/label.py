@@ -9,9 +9,13 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_serializer, model_validator
+from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
 from toolsel_assets.vocabulary.action import NO_TOOL
+from toolsel_assets.vocabulary.problem import BadInput
+from toolsel_assets.vocabulary.tool import Tool
+from toolsel_assets.vocabulary.tool_lists import read_tool_list
 
 ToolName = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\s()|]+$")]
 Reply = Literal["stop", "acknowledge", "clarify", "refuse", "answer"]
@@ -74,10 +78,30 @@ class LabelRow(BaseModel):
     id: str = Field(min_length=1, description="the decision_id of a sampled state, or an id of the author's own")
     state: State | None = Field(None, description="a summary of the state; the sampled messages are what is replayed")
     messages: tuple[dict[str, Any], ...] | None = Field(None, description="the whole state, in OpenAI chat form")
+    tools: tuple[dict[str, Any], ...] | None = Field(
+        None, description="the list that the request brings with it, in MCP form, for rungs of catalogue: from_request"
+    )
     valid_actions: tuple[ValidAction, ...] = Field(min_length=1, description="the set of acceptable actions")
     forbidden_actions: tuple[ToolName, ...] = Field((), description="tools whose call here is wrong, not just needless")
     labelled_by: tuple[str, ...] = Field(min_length=1, description="the labellers, each once")
     slice: str = Field("existing", pattern=r"^(existing|new:[a-z0-9_+.-]+)$", description="existing, or new:<what>")
+
+    @field_validator("tools")
+    @classmethod
+    def _the_list_can_be_shown(cls, value: tuple[dict[str, Any], ...] | None) -> tuple[dict[str, Any], ...] | None:
+        try:
+            read_tool_list(list(value or ()), "tools")
+        except BadInput as problem:
+            raise ValueError(str(problem)) from problem
+        return value
+
+    @model_serializer(mode="wrap")
+    def _without_a_list_there_is_no_key(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # Released versions are known by the hash of what is written here: rows without a list keep theirs.
+        found: dict[str, Any] = write(self)
+        if self.tools is None:
+            found.pop("tools", None)
+        return found
 
     @model_validator(mode="after")
     def _the_sets_do_not_contradict_each_other(self) -> "LabelRow":
@@ -86,6 +110,11 @@ class LabelRow(BaseModel):
         if len(set(self.labelled_by)) < len(self.labelled_by):
             raise ValueError("a labeller stands twice in labelled_by; agreement needs distinct people")
         return self
+
+    @property
+    def own_tools(self) -> tuple[Tool, ...]:
+        """The tools that the request brings with it."""
+        return read_tool_list(list(self.tools or ()), "tools").tools
 
     @property
     def allows_no_tool(self) -> bool:

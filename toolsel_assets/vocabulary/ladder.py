@@ -16,6 +16,9 @@ CHANGES = ("catalogue", "prompt", "model", "params")
 
 FEWEST_SEEDS = 3
 
+#: The catalogue of a rung whose requests bring their own lists of tools, as single-turn benchmarks do.
+FROM_REQUEST = "from_request"
+
 
 class Rung(BaseModel):
     """One configuration: one catalogue, one prompt, one model, one set of parameters."""
@@ -23,7 +26,10 @@ class Rung(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Slug
-    catalogue: tuple[str, ...] = Field(min_length=1, description="files of catalogues/, without .json, put together")
+    catalogue: tuple[str, ...] = Field(
+        min_length=1,
+        description=f"files of catalogues/, without .json, put together; {FROM_REQUEST}: each request brings its own",
+    )
     prompt: str | None = Field(
         None, description="a file of prompts/, without .md; takes the place of the states' own system messages"
     )
@@ -34,6 +40,18 @@ class Rung(BaseModel):
     @classmethod
     def _one_name_is_a_list_of_one(cls, value: object) -> object:
         return [value] if isinstance(value, str) else value
+
+    @field_validator("catalogue")
+    @classmethod
+    def _lists_of_requests_stand_alone(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if FROM_REQUEST in value and len(value) > 1:
+            raise ValueError(f"{FROM_REQUEST} stands alone: what a request brings is the whole list")
+        return value
+
+    @property
+    def is_from_request(self) -> bool:
+        """Whether every request brings its own list of tools."""
+        return self.catalogue == (FROM_REQUEST,)
 
     def differences(self, other: "Rung") -> tuple[str, ...]:
         """Say in which respects another rung differs, each as `what: before -> after`."""

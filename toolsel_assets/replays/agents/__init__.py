@@ -25,12 +25,17 @@ PYTHON = "python:"
 
 @dataclass(frozen=True)
 class Request:
-    """One labelled request as an agent sees it. `logged` is what was done at the time, for the agent `recorded`."""
+    """One labelled request as an agent sees it.
+
+    `logged` is what was done at the time, for the agent `recorded`; `tools` is the list that the request brings with
+    it, for rungs of `catalogue: from_request`.
+    """
 
     request_id: str
     slice: str
     messages: tuple[Mapping[str, Any], ...]
     logged: "Choice | None" = None
+    tools: tuple[Tool, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from toolsel_assets.replays.agents import AgentSetup, Answer, Choice, MustStop, 
 from toolsel_assets.replays.messages_api import choice, conversation, system_text, tool_definitions, usage
 from toolsel_assets.replays.wire_names import wire_name
 from toolsel_assets.vocabulary.problem import BadInput
+from toolsel_assets.vocabulary.tool import Tool
 
 if TYPE_CHECKING:
     from anthropic import APIStatusError, AsyncAnthropic
@@ -83,7 +84,7 @@ class Anthropic:
         self.in_flight, self.timeout_s, self.deadline_s = settings.in_flight, settings.timeout_s, settings.deadline_s
         self.requests_per_minute, self.max_output_tokens = settings.requests_per_minute, params.max_tokens
         self.batches = settings.mode == "batch"
-        self._tools: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+        self._tools: dict[int, tuple[tuple[Tool, ...], list[dict[str, Any]]]] = {}
         self._marked: dict[str, tuple[object, Any]] = {}
         self._client: AsyncAnthropic | None = None
 
@@ -111,11 +112,13 @@ class Anthropic:
         return {**found, "base_url": self.base_url or ""}
 
     def _definitions(self, question: Question) -> list[dict[str, Any]]:
-        names = tuple(tool.name for tool in question.tools)
-        if names not in self._tools:
+        # By the list itself and not by its names: requests that bring their own tools may share names.
+        known = self._tools.get(id(question.tools))
+        if known is None or known[0] is not question.tools:
             found = tool_definitions(question.tools)
-            self._tools[names] = [{**tool, "strict": True} for tool in found] if self.params.strict else found
-        return self._tools[names]
+            found = [{**tool, "strict": True} for tool in found] if self.params.strict else found
+            known = self._tools[id(question.tools)] = question.tools, found
+        return known[1]
 
     def _sent(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Give what goes over the wire: without the server's place, with marks for the cache.
