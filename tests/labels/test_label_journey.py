@@ -132,7 +132,7 @@ def test_a_proposal_is_marked_counts_as_nobody_and_is_seen_after_everybodys_own_
         file = write(tmp_path / f"{name}.jsonl", rows)
         assert toolsel("label", "import", "v2", file, "--partial", "--study", study).code == 0
     agreed = json.loads(toolsel("label", "agreement", "v2", "--study", study, "--json").out)
-    assert {one["labellers"] for one in agreed} == {"ana, ben", "all"} or "machine" not in json.dumps(agreed)
+    assert agreed and "machine" not in json.dumps(agreed)
 
     work_list = study / "labels" / "v2" / "to_adjudicate.jsonl"
     assert toolsel("label", "adjudicate", "v2", "--second-look", "--study", study).code == 0
