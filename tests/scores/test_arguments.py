@@ -74,3 +74,15 @@ def test_a_single_call_is_right_exactly_when_every_one_of_its_fields_is(
     label = row(*({"tool": "t", "args": spec} for spec in specs))
     (checks,) = field_checks((Call("t", called),), label, {})
     assert score_action((Call("t", called),), label).args_ok == all(check.ok for check in checks)
+
+
+@pytest.mark.parametrize("depth", [300, 3000])
+def test_arguments_that_are_nested_deep_are_a_mismatch_and_no_traceback(depth: int) -> None:
+    from toolsel_assets.scores.assets import as_json
+
+    want: Any = 1
+    for _ in range(depth):
+        want = {"a": want}
+    (check,) = compare({"field": want}, {"field": {"a": want}}, {})
+    assert check.problem == "differs" and check.reason.startswith("field is ")
+    assert len(as_json(want) or "") <= 500

@@ -63,9 +63,12 @@ def _check(field: str, label: Mapping[str, Any], called: Mapping[str, Any], rule
         return found("extra", f"{field} was given and is not in the label")
     if have is MISSING:
         return found("missing", f"{field} is missing")
-    if equal(want, have):
-        return found("")
-    reason = f"{field} is {_short(have)} instead of {_short(want)}"
+    try:
+        if equal(want, have):
+            return found("")
+        reason = f"{field} is {_short(have)} instead of {_short(want)}"
+    except RecursionError:
+        return found("differs", f"{field} is nested too deep to be compared")
     if (minutes := shift_minutes(want, have)) is not None:
         return found("utc_offset", f"{reason}, {minutes / 60:+g} h away as a time zone is from UTC", minutes)
     return found("differs", reason)

@@ -210,4 +210,7 @@ def check_rows(
 
 def as_json(value: Any) -> str | None:
     """Write a value for a table, at most its first 500 characters; nothing for a value that is not there."""
-    return None if value is MISSING else json.dumps(value, ensure_ascii=False)[:500]
+    try:
+        return None if value is MISSING else json.dumps(value, ensure_ascii=False)[:500]
+    except RecursionError:
+        return '"(nested too deep to be shown)"'
