@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import anthropic  # noqa: F401 - the agent imports it with its first question: a second, more than the deadlines here
+
 from tests.replays.messages_server import MessagesServer
 from tests.replays.paid import MODEL
 from toolsel_assets.replays.agents import Choice, RemoteAgent, Request

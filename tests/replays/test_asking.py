@@ -11,11 +11,11 @@ import pytest
 from tests.replays.asking_of import agent_of, ask, plan
 from tests.replays.messages_server import MessagesServer
 from tests.replays.paid import MODEL
-from toolsel_assets.replays.agents import MustStop, Usage
+from toolsel_assets.replays.agents import Answer, MustStop, Usage
 from toolsel_assets.replays.asking import Pace, Pending, clock, in_order
 from toolsel_assets.replays.budget import Purse, cost_usd
 from toolsel_assets.replays.estimate import Load, estimate
-from toolsel_assets.replays.ledger import Keys, Ledger, exclusive
+from toolsel_assets.replays.ledger import Entry, Keys, Ledger, exclusive, now
 from toolsel_assets.study import Budget, Price
 from toolsel_assets.vocabulary.decision import Status
 from toolsel_assets.vocabulary.tool import Catalogue, Tool
@@ -129,6 +129,27 @@ def test_answers_are_never_changed_or_deleted(server: MessagesServer, tmp_path: 
         for statement in ("delete from answers", "update answers set body = ''"):
             with pytest.raises(sqlite3.IntegrityError, match="append only"):
                 con.execute(statement)
+
+
+def test_answers_and_failures_are_written_by_two_threads_and_none_is_lost(tmp_path: Path) -> None:
+    problems: list[Exception] = []
+    with Ledger(tmp_path / "ledger.sqlite") as ledger:
+
+        def fail(n: int) -> None:
+            try:
+                for i in range(n):
+                    ledger.failed(f"f{i}", "l.base", "r", "no")
+            except Exception as error:
+                problems.append(error)
+
+        failing = threading.Thread(target=fail, args=(150,))
+        failing.start()
+        for i in range(150):
+            entries = [Entry(f"{i}-{j}", Answer("{}"), now(), "l.base", "r", "a", None, 1.0) for j in range(5)]
+            ledger.append(entries)
+        failing.join()
+        assert problems == []
+        assert len(ledger.known(f"{i}-{j}" for i in range(150) for j in range(5))) == 750
 
 
 def test_keys_are_the_same_in_every_process_and_differ_with_every_part() -> None:

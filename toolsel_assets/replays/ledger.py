@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from filelock import FileLock, Timeout
@@ -107,7 +108,9 @@ class Ledger:
         """Open the ledger, or begin one."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
-        # The writing thread and the reading one are two; SQLite's own lock keeps them apart.
+        # Answers are written by a thread of their own and failures by the asking one, over one connection: without a
+        # lock the one could commit, or roll back, what the other has half written.
+        self._writing = Lock()
         self._con = sqlite3.connect(path, timeout=60, check_same_thread=False)
         self._con.execute("pragma journal_mode = wal")
         self._con.execute("pragma synchronous = full")
@@ -141,14 +144,14 @@ class Ledger:
     def append(self, entries: Sequence[Entry]) -> None:
         """Write answers, durably. An answer that is there already stays: the first one is what was paid for."""
         marks = ", ".join("?" * len(_COLUMNS))
-        with self._con:
+        with self._writing, self._con:
             self._con.executemany(
                 f"insert or ignore into answers ({', '.join(_COLUMNS)}) values ({marks})", [_row(e) for e in entries]
             )
 
     def failed(self, key: str, asked_for: str, request_id: str, detail: str) -> None:
         """Note a question that got no answer. It costs nothing, and the next run asks it again."""
-        with self._con:
+        with self._writing, self._con:
             self._con.execute(
                 "insert into failures values (?, ?, ?, ?, ?)", (key, _now(), asked_for, request_id, detail)
             )
@@ -171,7 +174,7 @@ class Ledger:
         self, intent: str, event: str, *, batch_id: str | None = None, n: int | None = None, endpoint: str = ""
     ) -> None:
         """Note that a batch is about to be submitted, was submitted, or has ended and been read."""
-        with self._con:
+        with self._writing, self._con:
             self._con.execute(
                 "insert into batch_events values (?, ?, ?, ?, ?, ?)", (intent, _now(), event, batch_id, n, endpoint)
             )
